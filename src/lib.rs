@@ -1,0 +1,17 @@
+//! copysim: how long a drive makes a person wait, with the evidence that the figure is true.
+//!
+//! Data flow one way:
+//!
+//! ```text
+//! spec (TOML) → plan → stage → run → result (JSON) → report
+//! ```
+
+pub mod corpus;
+pub mod drive;
+pub mod error;
+pub mod platform;
+pub mod report;
+pub mod result;
+pub mod units;
+
+pub use error::{Context, Error, IoFailure, Result, Side};

@@ -1,0 +1,3 @@
+//! The binary: parse, call, exit code.
+
+fn main() {}

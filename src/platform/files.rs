@@ -1,0 +1,289 @@
+//! Operations on files and directories, relative to an open directory, one system call each: what workloads are made of and what a fault layer wraps.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::linux;
+
+/// An open file or directory.
+#[derive(Debug)]
+pub struct Handle(OwnedFd);
+
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A FIFO, socket or device.
+    Other,
+}
+
+/// What the system says about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: Kind,
+    /// Length in bytes.
+    pub len: u64,
+    /// Bytes allocated on the drive (`st_blocks` × 512): less than `len` where data are sparse, inline or compressed.
+    pub stored_bytes: u64,
+    /// Modification time: seconds since 1970 and nanoseconds.
+    pub mtime: (i64, u32),
+    /// Permission bits.
+    pub mode: u32,
+    /// The device number, major and minor.
+    pub device: (u32, u32),
+    /// The inode.
+    pub inode: u64,
+    /// The owner.
+    pub uid: u32,
+}
+
+/// A name in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name, without its directory.
+    pub name: OsString,
+    /// What it stands for; `None` where the file system does not say without a `stat`.
+    pub kind: Option<Kind>,
+}
+
+/// The space of a file system in bytes and inodes. `None` is "unknown": some file systems answer with zeros or nonsense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Space {
+    /// Size of the file system.
+    pub total_bytes: Option<u64>,
+    /// What an ordinary user may still write.
+    pub available_bytes: Option<u64>,
+    /// Inodes that may still be made; unknown where the file system has no fixed number.
+    pub available_inodes: Option<u64>,
+}
+
+/// Operations on files and directories. Interrupted calls are retried, except `close`; everything else, short counts included, is passed on.
+///
+/// Paths are relative to the directory given first. A symbolic link as the last component is never followed.
+#[expect(clippy::missing_errors_doc, reason = "each passes on what the system answered")]
+pub trait Files: Send + Sync {
+    /// Opens a directory by a path of the user's, following symbolic links.
+    fn open_root(&self, path: &Path) -> io::Result<Handle>;
+    /// Opens a directory below another.
+    fn open_dir(&self, dir: &Handle, path: &Path) -> io::Result<Handle>;
+    /// Opens a file for reading.
+    fn open(&self, dir: &Handle, path: &Path) -> io::Result<Handle>;
+    /// Creates a file that must not exist yet, for writing.
+    fn create(&self, dir: &Handle, path: &Path, mode: u32) -> io::Result<Handle>;
+    /// Reads at the current position; 0 is the end.
+    fn read(&self, file: &Handle, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Reads at an offset; 0 is the end.
+    fn read_at(&self, file: &Handle, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes at the current position; may write less than asked.
+    fn write(&self, file: &Handle, data: &[u8]) -> io::Result<usize>;
+    /// Lets the system copy between two files at their current positions (`copy_file_range`); 0 is the end.
+    fn copy_range(&self, from: &Handle, to: &Handle, len: usize) -> io::Result<usize>;
+    /// Closes; the last place where a file system may report that data were lost.
+    fn close(&self, file: Handle) -> io::Result<()>;
+    /// Looks at an open file.
+    fn stat(&self, file: &Handle) -> io::Result<Stat>;
+    /// Looks at a name.
+    fn stat_at(&self, dir: &Handle, path: &Path) -> io::Result<Stat>;
+    /// Sets the permission bits.
+    fn set_mode(&self, file: &Handle, mode: u32) -> io::Result<()>;
+    /// Sets the modification time; the access time becomes the same.
+    fn set_mtime(&self, file: &Handle, mtime: (i64, u32)) -> io::Result<()>;
+    /// Flushes a file or directory (`fsync`).
+    fn sync(&self, file: &Handle) -> io::Result<()>;
+    /// Flushes the whole file system on which a file lies (`syncfs`).
+    fn sync_filesystem(&self, file: &Handle) -> io::Result<()>;
+    /// Makes a directory.
+    fn make_dir(&self, dir: &Handle, path: &Path, mode: u32) -> io::Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, dir: &Handle, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, dir: &Handle, path: &Path) -> io::Result<()>;
+    /// Renames within a directory, replacing what has the new name.
+    fn rename(&self, dir: &Handle, from: &Path, to: &Path) -> io::Result<()>;
+    /// Lists a directory in the order in which the file system hands it out, without `.` and `..`.
+    fn list(&self, dir: &Handle, each: &mut dyn FnMut(Entry) -> io::Result<()>) -> io::Result<()>;
+    /// Tells the system that a file will be read from start to end.
+    fn advise_sequential(&self, file: &Handle) -> io::Result<()>;
+    /// Asks the system to drop the clean pages of a file from its cache.
+    fn evict(&self, file: &Handle) -> io::Result<()>;
+    /// How many bytes of a file are in the page cache.
+    fn resident_bytes(&self, file: &Handle, len: u64) -> io::Result<u64>;
+    /// Where a file's data lie (FIEMAP).
+    fn extents(&self, file: &Handle) -> io::Result<linux::Extents>;
+    /// The space of the file system on which a file lies.
+    fn space(&self, file: &Handle) -> io::Result<Space>;
+}
+
+/// The file operations of the operating system.
+pub struct OsFiles;
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl Files for OsFiles {
+    fn open_root(&self, path: &Path) -> io::Result<Handle> {
+        Ok(Handle(retry_on_intr(|| rustix::fs::open(path, DIRECTORY, Mode::empty()))?))
+    }
+
+    fn open_dir(&self, dir: &Handle, path: &Path) -> io::Result<Handle> {
+        Ok(Handle(retry_on_intr(|| rustix::fs::openat(dir, path, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()))?))
+    }
+
+    fn open(&self, dir: &Handle, path: &Path) -> io::Result<Handle> {
+        // NONBLOCK: opening a FIFO that someone put there must not hang; it has no effect on regular files.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        Ok(Handle(retry_on_intr(|| rustix::fs::openat(dir, path, flags, Mode::empty()))?))
+    }
+
+    fn create(&self, dir: &Handle, path: &Path, mode: u32) -> io::Result<Handle> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        Ok(Handle(retry_on_intr(|| rustix::fs::openat(dir, path, flags, Mode::from_raw_mode(mode)))?))
+    }
+
+    fn read(&self, file: &Handle, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(retry_on_intr(|| rustix::io::read(file, &mut *buffer))?)
+    }
+
+    fn read_at(&self, file: &Handle, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        Ok(retry_on_intr(|| rustix::io::pread(file, &mut *buffer, offset))?)
+    }
+
+    fn write(&self, file: &Handle, data: &[u8]) -> io::Result<usize> {
+        Ok(retry_on_intr(|| rustix::io::write(file, data))?)
+    }
+
+    fn copy_range(&self, from: &Handle, to: &Handle, len: usize) -> io::Result<usize> {
+        Ok(retry_on_intr(|| rustix::fs::copy_file_range(from, None, to, None, len))?)
+    }
+
+    fn close(&self, file: Handle) -> io::Result<()> {
+        linux::close(file.0)
+    }
+
+    fn stat(&self, file: &Handle) -> io::Result<Stat> {
+        Ok(convert(&rustix::fs::fstat(file)?))
+    }
+
+    fn stat_at(&self, dir: &Handle, path: &Path) -> io::Result<Stat> {
+        Ok(convert(&retry_on_intr(|| rustix::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW))?))
+    }
+
+    fn set_mode(&self, file: &Handle, mode: u32) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::fchmod(file, Mode::from_raw_mode(mode)))?)
+    }
+
+    fn set_mtime(&self, file: &Handle, (seconds, nanoseconds): (i64, u32)) -> io::Result<()> {
+        let time = rustix::fs::Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() };
+        let times = rustix::fs::Timestamps { last_access: time, last_modification: time };
+        Ok(retry_on_intr(|| rustix::fs::futimens(file, &times))?)
+    }
+
+    fn sync(&self, file: &Handle) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::fsync(file))?)
+    }
+
+    fn sync_filesystem(&self, file: &Handle) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::syncfs(file))?)
+    }
+
+    fn make_dir(&self, dir: &Handle, path: &Path, mode: u32) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::mkdirat(dir, path, Mode::from_raw_mode(mode)))?)
+    }
+
+    fn remove_file(&self, dir: &Handle, path: &Path) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::unlinkat(dir, path, AtFlags::empty()))?)
+    }
+
+    fn remove_dir(&self, dir: &Handle, path: &Path) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::unlinkat(dir, path, AtFlags::REMOVEDIR))?)
+    }
+
+    fn rename(&self, dir: &Handle, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::renameat(dir, from, dir, to))?)
+    }
+
+    fn list(&self, dir: &Handle, each: &mut dyn FnMut(Entry) -> io::Result<()>) -> io::Result<()> {
+        for entry in rustix::fs::Dir::read_from(dir)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            each(Entry { name: OsString::from_vec(name.to_vec()), kind: kind(entry.file_type()) })?;
+        }
+        Ok(())
+    }
+
+    fn advise_sequential(&self, file: &Handle) -> io::Result<()> {
+        Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Sequential)?)
+    }
+
+    fn evict(&self, file: &Handle) -> io::Result<()> {
+        Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
+    }
+
+    fn resident_bytes(&self, file: &Handle, len: u64) -> io::Result<u64> {
+        linux::resident_bytes(file.as_fd(), len)
+    }
+
+    fn extents(&self, file: &Handle) -> io::Result<linux::Extents> {
+        linux::extents(file.as_fd())
+    }
+
+    fn space(&self, file: &Handle) -> io::Result<Space> {
+        let answer = rustix::fs::fstatvfs(file)?;
+        let total = answer.f_blocks.checked_mul(answer.f_frsize).filter(|&bytes| bytes > 0);
+        let available = answer.f_bavail.checked_mul(answer.f_frsize);
+        // More available than there is: the answer is nonsense as a whole.
+        let available = available.filter(|&bytes| total.is_some_and(|total| bytes <= total));
+        let inodes = (answer.f_files > 0 && answer.f_favail <= answer.f_files).then_some(answer.f_favail);
+        Ok(Space { total_bytes: total, available_bytes: available, available_inodes: inodes })
+    }
+}
+
+fn kind(file_type: FileType) -> Option<Kind> {
+    match file_type {
+        FileType::RegularFile => Some(Kind::File),
+        FileType::Directory => Some(Kind::Directory),
+        FileType::Symlink => Some(Kind::Symlink),
+        FileType::Unknown => None,
+        _ => Some(Kind::Other),
+    }
+}
+
+fn convert(stat: &rustix::fs::Stat) -> Stat {
+    Stat {
+        kind: kind(FileType::from_raw_mode(stat.st_mode)).unwrap_or(Kind::Other),
+        len: u64::try_from(stat.st_size).unwrap_or(0),
+        stored_bytes: u64::try_from(stat.st_blocks).unwrap_or(0) * 512,
+        mtime: (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+        mode: stat.st_mode & 0o7777,
+        device: (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev)),
+        inode: stat.st_ino,
+        uid: stat.st_uid,
+    }
+}
+
+/// Whether an answer means "this file system cannot do that" rather than "it failed".
+#[must_use]
+pub fn is_unsupported(error: &io::Error) -> bool {
+    let unsupported = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL, Errno::NOTTY, Errno::PERM];
+    error.raw_os_error().is_some_and(|code| unsupported.iter().any(|errno| errno.raw_os_error() == code))
+}

@@ -1,0 +1,146 @@
+//! Files of the host that are not measured: facts under /proc and /sys (below a root that tests replace), settings, results, locks.
+
+use std::io;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Files, OsFiles};
+
+/// The root below which facts about the host are read: `/` for the real one, a fixture tree in tests.
+#[derive(Debug, Clone)]
+pub struct Host {
+    root: PathBuf,
+}
+
+impl Host {
+    /// Facts below another root.
+    #[must_use]
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The real host.
+    #[must_use]
+    pub fn real() -> Self {
+        Self::at("/")
+    }
+
+    /// An absolute path of the host as it is reached below the root.
+    #[must_use]
+    pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let path = absolute.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The trimmed text of a file, `None` when it is missing, unreadable or not text: a fact that is not there is unknown.
+    #[must_use]
+    pub fn fact(&self, absolute: impl AsRef<Path>) -> Option<String> {
+        read_text(&self.path(absolute)).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// A number in a file, `None` when it is missing or not one.
+    #[must_use]
+    pub fn number(&self, absolute: impl AsRef<Path>) -> Option<u64> {
+        self.fact(absolute)?.parse().ok()
+    }
+
+    /// Where a symbolic link leads, resolved, as an absolute path of the host.
+    #[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+    #[must_use]
+    pub fn resolve(&self, absolute: impl AsRef<Path>) -> Option<PathBuf> {
+        let resolved = std::fs::canonicalize(self.path(absolute)).ok()?;
+        let root = std::fs::canonicalize(&self.root).ok()?;
+        Some(Path::new("/").join(resolved.strip_prefix(root).ok()?))
+    }
+
+    /// The names in a directory, sorted; none when it is missing.
+    #[must_use]
+    pub fn names(&self, absolute: impl AsRef<Path>) -> Vec<String> {
+        let mut names = Vec::new();
+        if let Ok(dir) = OsFiles.open_root(&self.path(absolute)) {
+            // A list that breaks off is a shorter list of facts.
+            let _ = OsFiles.list(&dir, &mut |entry| {
+                names.extend(entry.name.into_string());
+                Ok(())
+            });
+        }
+        names.sort();
+        names
+    }
+}
+
+/// Reads a text file whole.
+///
+/// # Errors
+/// What the system answered, or `InvalidData` when it is not UTF-8.
+#[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+pub fn read_text(path: &Path) -> io::Result<String> {
+    std::fs::read_to_string(path)
+}
+
+/// Reads a file that may be missing.
+///
+/// # Errors
+/// What the system answered, except that the file does not exist.
+#[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+pub fn read_optional(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match std::fs::File::open(path) {
+        Ok(mut file) => {
+            let mut data = Vec::new();
+            file.read_to_end(&mut data)?;
+            Ok(Some(data))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file so that a reader sees the old or the new content whole, whatever happens: a temporary neighbour, flushed, renamed into place.
+/// Missing directories are made.
+///
+/// # Errors
+/// What the system answered; the old content is then untouched.
+#[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+pub fn write_atomically(path: &Path, data: &[u8]) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent)?;
+    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = parent.join(name);
+    let written = (|| {
+        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
+        file.write_all(data)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        // The first error is the one to report; what remains is a file with a telling name.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Opens a file for appending, made if missing: for records that are streamed.
+///
+/// # Errors
+/// What the system answered.
+#[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+pub fn append(path: &Path) -> io::Result<std::fs::File> {
+    std::fs::OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// Takes a lock on a file that is made if missing; the system releases it when the returned file is dropped or the process dies.
+/// `None` when another process holds it.
+///
+/// # Errors
+/// What the system answered.
+#[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+pub fn lock_exclusive(path: &Path) -> io::Result<Option<std::fs::File>> {
+    let file = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW).open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}

@@ -1,0 +1,204 @@
+//! Linux calls that no safe library offers: residency, extents, resource usage, an honest `close`.
+#![expect(unsafe_code, reason = "each block calls the kernel with buffers owned here")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+
+/// Closes a descriptor and says what the system answered, which dropping it would not. An interrupted close has closed.
+pub fn close(fd: OwnedFd) -> io::Result<()> {
+    let raw = fd.into_raw_fd();
+    // SAFETY: `raw` was owned by `fd`, which gave it up; nobody else can close it.
+    if unsafe { libc::close(raw) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// The number of `cachestat`, the same on every architecture; older kernels answer ENOSYS.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// The `cachestat` structures of the kernel's `linux/mman.h` (since 6.5).
+#[repr(C)]
+struct CachestatRange {
+    off: u64,
+    len: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Cachestat {
+    cache: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+/// Bytes of a file that are in the page cache, by `cachestat`, or by `mincore` on older kernels.
+pub fn resident_bytes(fd: BorrowedFd<'_>, len: u64) -> io::Result<u64> {
+    if len == 0 {
+        return Ok(0);
+    }
+    let page = rustix::param::page_size() as u64;
+    let range = CachestatRange { off: 0, len: 0 };
+    let mut answer = Cachestat::default();
+    // SAFETY: both pointers are to live structures of the layout that the kernel expects; flags are zero.
+    let done = unsafe { libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), &raw const range, &raw mut answer, 0) };
+    if done == 0 {
+        return Ok((answer.cache * page).min(len));
+    }
+    resident_by_mincore(fd, len, page)
+}
+
+fn resident_by_mincore(fd: BorrowedFd<'_>, len: u64, page: u64) -> io::Result<u64> {
+    /// Mapped at a time, so that the answer's vector stays small.
+    const WINDOW: u64 = 1 << 30;
+    let mut resident = 0;
+    let mut offset = 0;
+    while offset < len {
+        let size = usize::try_from((len - offset).min(WINDOW)).unwrap_or(usize::MAX);
+        let mut pages = vec![0_u8; size.div_ceil(usize::try_from(page).unwrap_or(4096))];
+        // SAFETY: a fresh shared read mapping of a file; it is never read through, only asked about, and unmapped below.
+        let answered = unsafe {
+            let start = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+            let address = libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_SHARED, fd.as_raw_fd(), start);
+            if address == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let answered = libc::mincore(address, size, pages.as_mut_ptr());
+            let error = io::Error::last_os_error();
+            libc::munmap(address, size);
+            if answered == 0 { Ok(()) } else { Err(error) }
+        };
+        answered?;
+        resident += pages.iter().filter(|&&state| state & 1 == 1).count() as u64 * page;
+        offset += size as u64;
+    }
+    Ok(resident.min(len))
+}
+
+/// Where a file's data lie, summed over its extents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extents {
+    /// Number of extents.
+    pub count: u64,
+    /// Bytes in extents that other files share (reflinked, deduplicated).
+    pub shared_bytes: u64,
+    /// Bytes in all extents.
+    pub mapped_bytes: u64,
+    /// Bytes that are allocated but not written.
+    pub unwritten_bytes: u64,
+    /// Bytes stored compressed or otherwise encoded.
+    pub encoded_bytes: u64,
+}
+
+const FIEMAP_EXTENTS: usize = 128;
+const FIEMAP_FLAG_SYNC: u32 = 1;
+const FIEMAP_EXTENT_LAST: u32 = 0x1;
+const FIEMAP_EXTENT_ENCODED: u32 = 0x8;
+const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
+/// `_IOWR('f', 11, struct fiemap)` of the kernel's `linux/fs.h`; the structure's head is 32 bytes.
+const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B_u32 as libc::Ioctl;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FiemapExtent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+#[repr(C)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+    extents: [FiemapExtent; FIEMAP_EXTENTS],
+}
+
+/// Asks the file system where a file's data lie; the file is flushed first, so that delayed allocation has happened.
+pub fn extents(fd: BorrowedFd<'_>) -> io::Result<Extents> {
+    let empty = FiemapExtent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
+    let mut sum = Extents::default();
+    let mut start = 0;
+    loop {
+        let mut map = Fiemap {
+            start,
+            length: u64::MAX - start,
+            flags: FIEMAP_FLAG_SYNC,
+            mapped_extents: 0,
+            extent_count: FIEMAP_EXTENTS as u32,
+            reserved: 0,
+            extents: [empty; FIEMAP_EXTENTS],
+        };
+        // SAFETY: `map` is a live structure of the layout that FS_IOC_FIEMAP expects, with room for `extent_count` extents.
+        if unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let found = map.extents.iter().take(map.mapped_extents as usize);
+        let mut last = map.mapped_extents == 0;
+        for extent in found {
+            let share = |flag: u32| if extent.flags & flag == 0 { 0 } else { extent.length };
+            sum.count += 1;
+            sum.mapped_bytes += extent.length;
+            sum.shared_bytes += share(FIEMAP_EXTENT_SHARED);
+            sum.unwritten_bytes += share(FIEMAP_EXTENT_UNWRITTEN);
+            sum.encoded_bytes += share(FIEMAP_EXTENT_ENCODED);
+            start = extent.logical.saturating_add(extent.length);
+            last |= extent.flags & FIEMAP_EXTENT_LAST != 0;
+        }
+        if last {
+            return Ok(sum);
+        }
+    }
+}
+
+/// What this process has used so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// CPU time in user mode, ns.
+    pub user_ns: u64,
+    /// CPU time in the kernel, ns.
+    pub system_ns: u64,
+}
+
+impl Usage {
+    /// The usage of the whole process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::ask(libc::RUSAGE_SELF)
+    }
+
+    /// The usage of children that have ended and were waited for.
+    #[must_use]
+    pub fn of_children() -> Self {
+        Self::ask(libc::RUSAGE_CHILDREN)
+    }
+
+    /// What was used since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self { user_ns: self.user_ns.saturating_sub(earlier.user_ns), system_ns: self.system_ns.saturating_sub(earlier.system_ns) }
+    }
+
+    fn ask(who: libc::c_int) -> Self {
+        // SAFETY: an all-zero rusage is valid, and the call fills in the one that it is given; it cannot fail for these two.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(who, &raw mut usage);
+            usage
+        };
+        let ns = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000;
+        Self { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    }
+}

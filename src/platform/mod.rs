@@ -1,0 +1,27 @@
+//! Everything that differs between systems, behind traits with test doubles; the only room with `unsafe`, `cfg(target_os)`, clocks and `std::fs`.
+
+mod caches;
+mod clock;
+mod files;
+mod host;
+mod linux;
+
+pub use caches::{Caches, OsCaches};
+pub use clock::{Clock, FakeClock, OsClock};
+pub use files::{Entry, Files, Handle, Kind, OsFiles, Space, Stat, is_unsupported};
+pub use host::{Host, append, lock_exclusive, read_optional, read_text, write_atomically};
+pub use linux::{Extents, Usage};
+
+/// The system that work is done on: one value carries every way out of the program, so that a test can replace any of them.
+#[derive(Clone, Copy)]
+pub struct System<'a> {
+    /// Operations on files and directories.
+    pub files: &'a dyn Files,
+    /// Time and waiting.
+    pub clock: &'a dyn Clock,
+    /// The caches of this machine.
+    pub caches: &'a dyn Caches,
+}
+
+/// The real system.
+pub const OS: System<'static> = System { files: &OsFiles, clock: &OsClock, caches: &OsCaches };
