@@ -142,3 +142,38 @@ fn text(fields: &Fields, tag: u16) -> &str {
 fn number(fields: &Fields, tag: u16) -> u32 {
     value(fields, tag).iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
+
+/// Beyond the largest picture the rest of a file is application segments.
+#[test]
+fn files_of_many_gigabytes_are_segments_from_start_to_scan() {
+    for len in [900_000_000, 4_700_000_000, 4_700_100_000, 20_000_000_000_u64] {
+        let kind = kind(SPEC);
+        let key = crate::test_key(0);
+        let read = |at: u64, n: usize| {
+            let mut bytes = vec![0; n];
+            kind.fill(&copysim::corpus::content::FileBytes { key: &key, ordinal: 1, path: PATH, len, mtime: MTIME }, at, &mut bytes);
+            bytes
+        };
+        assert_eq!(read(0, 2), [0xFF, 0xD8]);
+        let mut at = 2;
+        let mut markers = Vec::new();
+        loop {
+            let head = read(at, 9);
+            assert_eq!(head[0], 0xFF, "{len}: at {at}");
+            markers.push(head[1]);
+            if head[1] == 0xC0 {
+                assert_eq!(head[5..], [0xBB, 0x80, 0xFA, 0x00], "64,000 by 48,000");
+            }
+            at += 2 + u64::from(u16::from_be_bytes([head[2], head[3]]));
+            if head[1] == 0xDA {
+                break;
+            }
+        }
+        let fillers = markers.iter().filter(|&&marker| marker == 0xE9).count() as u64;
+        assert_eq!(markers.len() as u64, fillers + 6);
+        let scan = len - at;
+        assert!(fillers == (len - 7000).saturating_sub(scan).div_ceil(65_537).max(1), "{len}: {fillers}");
+        assert!(scan >= len.min(4_600_000_000) * 99 / 100, "{len}: scan of {scan}");
+        assert_eq!(read(len - 2, 2), [0xFF, 0xD9]);
+    }
+}
