@@ -49,7 +49,16 @@ fn flushes_are_counted_alike_by_the_kernel_and_by_the_log() {
         let flushes = || (lab.log.sums().flushes, lab.stat().unwrap()[15]);
         let mut file = File::create(lab.path().join("file")).unwrap();
         let mut told = Vec::new();
-        for step in ["syncfs after writing", "syncfs again", "fsync after writing", "fsync again", "syncfs after overwriting"] {
+        for step in [
+            "syncfs after writing",
+            "syncfs again",
+            "fsync after writing",
+            "fsync again",
+            "fsync after overwriting",
+            "syncfs after overwriting",
+            "syncfs after overwriting",
+            "syncfs after overwriting",
+        ] {
             let before = flushes();
             if step.contains("after overwriting") {
                 rustix::io::pwrite(&file, &noise(4096), 0).unwrap();
@@ -63,8 +72,9 @@ fn flushes_are_counted_alike_by_the_kernel_and_by_the_log() {
             }
             let after = flushes();
             assert_eq!(after.0 - before.0, after.1 - before.1, "{file_system:?} {step}");
-            // All three send one when there is something to make durable.
-            assert!(after.0 > before.0 || !step.contains("after"), "{file_system:?} {step}");
+            // XFS sends none for syncfs when only data were overwritten and the time of change stayed within one tick: its log is clean then.
+            let may_be_none = step.ends_with("again") || (file_system == FileSystem::Xfs && step == "syncfs after overwriting");
+            assert!(after.0 > before.0 || may_be_none, "{file_system:?} {step}");
             told.push(format!("{step}: {}", after.0 - before.0));
         }
         println!("{file_system:?}: flushes: {}", told.join("; "));
