@@ -1,0 +1,167 @@
+//! What is wrong with a lab drive just now: everything here may be changed while the drive runs.
+
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::log::{Kind, now_ns};
+use super::store::Store;
+
+/// How bytes come back wrong from a drive that says that all is well.
+#[derive(Debug, Clone)]
+pub enum Damage {
+    /// Every byte of the range has these bits inverted.
+    Flip(Range<u64>, u8),
+    /// The range reads as zeros.
+    Zero(Range<u64>),
+    /// Two blocks of this length, at these offsets, are read in each other's place.
+    Swap(u64, u64, u64),
+}
+
+/// What a drive that is smaller than it says does with what lies beyond its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// It starts again at the beginning.
+    Wraps,
+    /// Writes are dropped, reads give zeros.
+    Lost,
+}
+
+#[derive(Default)]
+struct State {
+    delay: Duration,
+    hanging: bool,
+    released_ns: u64,
+    vanished: Option<i32>,
+    errors: Vec<(Kind, Option<Range<u64>>, i32)>,
+    damages: Vec<Damage>,
+    end: Option<(u64, Beyond)>,
+}
+
+/// The faults of one drive; none at first.
+#[derive(Default)]
+pub struct Faults {
+    state: Mutex<State>,
+    released: Condvar,
+}
+
+impl Faults {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Heals the drive and releases what hangs.
+    pub fn clear(&self) {
+        self.release();
+        let mut state = self.lock();
+        *state = State { released_ns: state.released_ns, ..State::default() };
+    }
+
+    /// Every request takes so much longer.
+    pub fn delay(&self, delay: Duration) {
+        self.lock().delay = delay;
+    }
+
+    /// Requests of a kind fail with an errno, everywhere or where they touch a range of bytes.
+    pub fn fail(&self, kind: Kind, range: Option<Range<u64>>, errno: i32) {
+        self.lock().errors.push((kind, range, errno));
+    }
+
+    /// Requests wait until `release`.
+    pub fn hang(&self) {
+        self.lock().hanging = true;
+    }
+
+    /// Lets waiting requests go on.
+    pub fn release(&self) {
+        let mut state = self.lock();
+        if state.hanging {
+            state.hanging = false;
+            state.released_ns = now_ns();
+            self.released.notify_all();
+        }
+    }
+
+    /// The drive is unplugged: from now on every request fails at once with this errno.
+    pub fn vanish(&self, errno: i32) {
+        self.lock().vanished = Some(errno);
+    }
+
+    /// Reads come back damaged.
+    pub fn damage(&self, damage: Damage) {
+        self.lock().damages.push(damage);
+    }
+
+    /// The drive stores less than it says.
+    pub fn stores_only(&self, bytes: u64, beyond: Beyond) {
+        self.lock().end = Some((bytes, beyond));
+    }
+
+    /// Waits while the drive hangs; returns when it was released last.
+    pub fn wait_while_hanging(&self) -> u64 {
+        let state = self.released.wait_while(self.lock(), |state| state.hanging).unwrap_or_else(PoisonError::into_inner);
+        state.released_ns
+    }
+
+    /// The errno when the drive is gone.
+    pub fn vanished(&self) -> Option<i32> {
+        self.lock().vanished
+    }
+
+    /// The extra time of a request, and the errno that it fails with.
+    pub fn verdict(&self, kind: Kind, range: &Range<u64>) -> (Duration, Option<i32>) {
+        let state = self.lock();
+        let errno = state.errors.iter().find(|(of, place, _)| *of == kind && place.as_ref().is_none_or(|place| overlap(place, range).is_some()));
+        (state.delay, errno.map(|&(.., errno)| errno))
+    }
+
+    /// Writes as this drive does.
+    pub fn write(&self, store: &Store, offset: u64, data: &[u8]) {
+        self.each_part(offset, data.len(), |at, part| {
+            if let Some(at) = at {
+                store.write(at, &data[part]);
+            }
+        });
+    }
+
+    /// Reads as this drive does.
+    pub fn read(&self, store: &Store, offset: u64, buffer: &mut [u8]) {
+        self.each_part(offset, buffer.len(), |at, part| match at {
+            Some(at) => store.read(at, &mut buffer[part]),
+            None => buffer[part].fill(0),
+        });
+        let range = offset..offset + buffer.len() as u64;
+        let within = |place: &Range<u64>| overlap(place, &range).map(|hit| (hit.start - offset) as usize..(hit.end - offset) as usize);
+        for damage in &self.lock().damages {
+            match damage {
+                Damage::Flip(place, bits) => within(place).into_iter().for_each(|hit| buffer[hit].iter_mut().for_each(|byte| *byte ^= bits)),
+                Damage::Zero(place) => within(place).into_iter().for_each(|hit| buffer[hit].fill(0)),
+                Damage::Swap(first, second, length) => {
+                    for (here, there) in [(*first, *second), (*second, *first)] {
+                        if let Some(hit) = within(&(here..here + length)) {
+                            store.read(offset + hit.start as u64 - here + there, &mut buffer[hit]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `visit` with where each part of a range is stored, if anywhere.
+    fn each_part(&self, offset: u64, length: usize, mut visit: impl FnMut(Option<u64>, Range<usize>)) {
+        let Some((end, beyond)) = self.lock().end else { return visit(Some(offset), 0..length) };
+        let mut done = 0;
+        while done < length {
+            let place = offset + done as u64;
+            let take = ((end - place % end) as usize).min(length - done);
+            let at = if place < end || beyond == Beyond::Wraps { Some(place % end) } else { None };
+            visit(at, done..done + take);
+            done += take;
+        }
+    }
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> Option<Range<u64>> {
+    let both = one.start.max(other.start)..one.end.min(other.end);
+    (!both.is_empty()).then_some(both)
+}

@@ -1,0 +1,75 @@
+//! The lab tested: what its drives do is what was ordered, by the log and by the clock on the wall.
+#![expect(clippy::disallowed_methods, reason = "the lab stands outside copysim and its rooms")]
+
+#[path = "mod.rs"]
+mod lab;
+
+mod faults_hold;
+mod file_systems_hold;
+mod speed_holds;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lab::log::{Kind, now_ns};
+use lab::transport::Aligned;
+
+/// Timing needs a machine that does nothing else: one test at a time.
+fn quiet() -> MutexGuard<'static, ()> {
+    static QUIET: Mutex<()> = Mutex::new(());
+    QUIET.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves a test that can't run here, and says why.
+macro_rules! needs {
+    ($($tool:expr),*) => {
+        if let Some(why) = crate::lab::system::missing(&[$($tool),*]) {
+            println!("skipped: {why}");
+            return;
+        }
+        let _quiet = crate::quiet();
+    };
+}
+use needs;
+
+/// Opens a block device past the cache.
+fn open(device: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(device)
+}
+
+/// Reads or writes `count` blocks one after another from `offset` on; returns the nanoseconds that it took.
+fn stream(device: &Path, kind: Kind, offset: u64, block: usize, count: u64) -> io::Result<u64> {
+    let file = open(device)?;
+    let mut buffer = Aligned::new(block);
+    // Touching the memory is not the drive's work.
+    buffer.bytes().fill(1);
+    let began = now_ns();
+    for index in 0..count {
+        let at = offset + index * block as u64;
+        match kind {
+            Kind::Read => file.read_exact_at(buffer.bytes(), at)?,
+            _ => file.write_all_at(buffer.bytes(), at)?,
+        }
+    }
+    Ok(now_ns() - began)
+}
+
+/// Bytes that differ from place to place and do not compress.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let words = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.flatten().take(length).collect()
+}
+
+/// Whether two quantities are no further apart than a share of the second in thousandths.
+fn close(value: u64, expected: u64, thousandths: u64) -> bool {
+    value.abs_diff(expected) * 1000 <= expected * thousandths
+}
