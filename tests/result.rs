@@ -136,6 +136,28 @@ fn unknown_is_never_printed_as_nothing() {
 }
 
 #[test]
+fn a_reservation_about_the_whole_takes_every_rate() {
+    let mut document = good();
+    document.flags.push(flags::SUSPENDED.flag(Some("41 s"), None));
+    document.summary = summarise(&document);
+    let text = text(&document);
+    assert!(text.starts_with("A folder of 7,861 photos (8.41 GB) took 3 min 10 s to copy on this drive, but that is no measure"), "{text}");
+    assert!(text.contains("suspended (invalid, the whole record): The machine was suspended inside the window: 41 s."), "{text}");
+    assert!(!text.contains("44.2"), "{text}");
+}
+
+#[test]
+fn what_a_drive_cannot_do_is_noted() {
+    let mut document = good();
+    let phase = &mut document.runs[1].phases[0];
+    phase.status = PhaseStatus::Unsupported;
+    phase.error = Some("this file system has no holes".into());
+    document.summary = summarise(&document);
+    let text = text(&document);
+    assert!(text.contains("  copy, run 2, unsupported: this file system has no holes.\n"), "{text}");
+}
+
+#[test]
 fn a_record_that_has_only_begun_can_be_shown() {
     let mut document = good();
     document.runs.clear();
@@ -223,6 +245,7 @@ fn the_schema_is_the_one_that_was_published() {
         std::fs::write(&path, &generated).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
+    let [published, generated] = [published, generated].map(|text| serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default());
     assert!(
         published == generated,
         "the shape of the record is no longer that of docs/result.schema.json. If a field was only added, regenerate it:\n    \

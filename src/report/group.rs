@@ -1,6 +1,6 @@
 //! The repetitions of one phase: what a section of a view is about.
 
-use crate::result::summary::counts;
+use crate::result::summary;
 use crate::result::{Document, Phase, PhaseKind, PhaseStatus, Point, Roles, Summary};
 use crate::units::Bytes;
 
@@ -47,6 +47,16 @@ impl<'a> Group<'a> {
         !matches!(self.kind, PhaseKind::Idle | PhaseKind::Precondition | PhaseKind::Control)
     }
 
+    /// Whether a phase's figures count.
+    pub fn counts(&self, phase: &Phase) -> bool {
+        summary::counts(self.document, phase)
+    }
+
+    /// Whether rates may be derived from a phase.
+    pub fn has_rate(&self, phase: &Phase) -> bool {
+        summary::has_rate(self.document, phase)
+    }
+
     /// Which drives play which part.
     pub fn roles(&self) -> Roles {
         self.document.scenarios.get(self.scenario).map(|scenario| scenario.roles.clone()).unwrap_or_default()
@@ -85,7 +95,7 @@ impl<'a> Group<'a> {
             accepted.sort_by_key(|(_, phase)| time(phase));
             accepted.get(accepted.len().checked_sub(1)? / 2).copied()
         };
-        middle(&counts).or_else(|| middle(&|phase| phase.status == PhaseStatus::Ok))
+        middle(&|phase| self.counts(phase)).or_else(|| middle(&|phase| phase.status == PhaseStatus::Ok))
     }
 
     /// Whether bytes are written in it.

@@ -4,6 +4,7 @@ use super::format::{full_stop, runs};
 use super::group::Group;
 use super::printable::{printable, wrap};
 use super::text::{HANG, WIDTH};
+use super::words::reason;
 use crate::result::{Document, Flag, Severity, flags};
 
 /// A flag where it was raised.
@@ -34,6 +35,7 @@ pub(super) fn lines(document: &Document, groups: &[Group<'_>]) -> (Vec<String>, 
     let reservations = [of(Severity::Invalid), of(Severity::Weak)].concat();
     let mut notes = of(Severity::Note);
     notes.extend(never_quiet(groups, several));
+    notes.extend(other_ends(document, groups));
     (reservations, notes)
 }
 
@@ -104,6 +106,20 @@ fn never_quiet(groups: &[Group<'_>], several: bool) -> Vec<String> {
             let place = if several { format!("{} {numbers}", printable(&group.title())) } else { numbers };
             let text = format!("  When the drive stopped writing is unknown ({place}): {}", printable(reason));
             lines.push(wrap(&full_stop(&text), WIDTH, HANG));
+        }
+    }
+    lines
+}
+
+/// Why phases did not end well, where the opening does not say it.
+fn other_ends(document: &Document, groups: &[Group<'_>]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for group in groups {
+        for (run, phase) in &group.members {
+            if let Some(error) = phase.error.as_deref().filter(|error| Some(*error) != reason(document)) {
+                let text = format!("  {}, run {run}, {}: {}", printable(&group.title()), phase.status, printable(error));
+                lines.push(wrap(&full_stop(&text), WIDTH, HANG));
+            }
         }
     }
     lines

@@ -6,7 +6,6 @@ use super::format::{UNKNOWN, number, or_unknown, seconds, share, tenths};
 use super::group::Group;
 use super::printable::{printable, wrap};
 use super::text::WIDTH;
-use crate::result::summary::has_rate;
 use crate::result::{DeviceCounters, Document, Phase, PhaseStatus, Severity, Summary};
 use crate::units::{Bytes, count, duration};
 
@@ -16,7 +15,7 @@ const INDENT: usize = 2;
 
 /// The runs, one a line, then median and range of those that count.
 pub(super) fn runs(group: &Group<'_>) -> String {
-    let mut rows: Vec<Vec<String>> = group.members.iter().map(|(run, phase)| run_row(*run, phase)).collect();
+    let mut rows: Vec<Vec<String>> = group.members.iter().map(|(run, phase)| run_row(group, *run, phase)).collect();
     let metrics = ["returned_ns", "durable_ns", "quiet_ns", "durable_bytes_per_s", "files_per_s"].map(|metric| group.summary(metric));
     if metrics.iter().flatten().any(|summary| summary.n > 1) {
         let unit = |metric: &str| {
@@ -41,9 +40,9 @@ pub(super) fn runs(group: &Group<'_>) -> String {
     table(&["", "returned s", "durable s", "quiet s", "MB/s", "files/s", "verified", "marks"], &[0, 7], rows)
 }
 
-fn run_row(run: u32, phase: &Phase) -> Vec<String> {
+fn run_row(group: &Group<'_>, run: u32, phase: &Phase) -> Vec<String> {
     let time = |ns: Option<u64>| or_unknown(ns, |ns| seconds(ns as f64));
-    let durable_s = phase.window.durable_ns.filter(|_| has_rate(phase)).map(|ns| ns as f64 / 1e9);
+    let durable_s = phase.window.durable_ns.filter(|_| group.has_rate(phase)).map(|ns| ns as f64 / 1e9);
     let per_s = |amount: u64, unit: f64| or_unknown(durable_s.filter(|_| amount > 0), |seconds| number(amount as f64 / unit / seconds));
     let verified = or_unknown(phase.integrity.as_ref(), |found| {
         if found.files_good == found.files_checked {

@@ -6,7 +6,6 @@ use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
 use super::{reservations, tables, words};
-use crate::result::summary::counts;
 use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseStatus, Verdict, Warmth};
 use crate::units::{Bytes, count};
 
@@ -150,7 +149,7 @@ fn section(group: &Group<'_>) -> Vec<String> {
     let title = printable(&group.title());
     let mut parts = vec![format!("{}\n{}", title.to_uppercase(), tables::runs(group))];
     let Some((run, typical)) = group.typical() else { return parts };
-    let of = match (group.members.len(), group.members.iter().filter(|(_, phase)| counts(phase)).count()) {
+    let of = match (group.members.len(), group.members.iter().filter(|(_, phase)| group.counts(phase)).count()) {
         (1, _) => title,
         (_, counted) if counted > 2 && counted % 2 == 1 => format!("{title}, run {run}, the median"),
         _ => format!("{title}, run {run}"),

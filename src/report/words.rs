@@ -3,7 +3,6 @@
 use super::format::{full_stop, number, runs, sentence, share, spoken};
 use super::group::Group;
 use super::printable::printable;
-use crate::result::summary::{counts, has_rate};
 use crate::result::{Answer, Document, Origin, Phase, PhaseKind, PhaseStatus, Severity, SourceKind, Status, flags};
 use crate::units::{Bytes, count, rate};
 
@@ -17,8 +16,7 @@ pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String>
         (1, _) => "What follows is from the one run that was finished.".to_owned(),
         (n, _) => format!("What follows is from the {n} runs that were finished."),
     };
-    let phase_error = || document.runs.iter().flat_map(|run| &run.phases).find_map(|phase| phase.error.as_deref());
-    let why = document.error.as_deref().or_else(phase_error).map(printable);
+    let why = reason(document).map(printable);
     for group in groups {
         let bad: Vec<_> = group.members.iter().filter(|(_, phase)| phase.data_differ()).collect();
         let wrong = |phase: &Phase| phase.integrity.as_ref().map_or(0, |found| found.files_checked.saturating_sub(found.files_good));
@@ -51,16 +49,22 @@ pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String>
     said
 }
 
+/// What ended the record before all was done.
+pub(super) fn reason(document: &Document) -> Option<&str> {
+    let of_phase = || document.runs.iter().flat_map(|run| &run.phases).find_map(|phase| phase.error.as_deref());
+    if document.status == Status::Complete { None } else { document.error.as_deref().or_else(of_phase) }
+}
+
 /// The answer for one phase.
 pub(super) fn answer(group: &Group<'_>) -> Option<String> {
     let (_, typical) = group.typical()?;
     let what = what(group.document, typical);
-    if !counts(typical) {
+    if !group.counts(typical) {
         return Some(uncounted(group, typical, &what));
     }
     let median = |metric: &str| group.summary(metric).map(|summary| summary.median.round() as u64);
     let returned = median("returned_ns").or(typical.window.returned_ns);
-    let Some(durable) = median("durable_ns") else {
+    let Some(durable) = median("durable_ns").or(typical.window.durable_ns) else {
         let returned = returned.map_or_else(|| "an unknown time".to_owned(), spoken);
         return Some(format!(
             "{what} {} after {returned}, but how long it takes until the data are safe on the drive is unknown: the flush gave no answer, so there is \
@@ -81,7 +85,7 @@ pub(super) fn answer(group: &Group<'_>) -> Option<String> {
         });
     } else if let Some(rates) = group.summary("files_per_s").filter(|_| typical.bytes == 0) {
         words.push_str(&format!(" That is {} files a second.", number(rates.median)));
-    } else if !has_rate(typical) {
+    } else if !group.has_rate(typical) {
         words.push_str(" That is too short for a rate: below one second chance decides.");
     }
     words.push_str(&medium(group, typical));

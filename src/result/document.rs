@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::numbers::{percent, plain};
 use super::phase::{Phase, Point};
 use super::terms::{Answer, Better, DriveKind, Origin, Severity, Status};
 use crate::units::Scale;
@@ -101,7 +102,7 @@ impl Document {
         let value: Value = serde_json::from_str(text).map_err(|error| Error::Refused(format!("this is not JSON: {error}")))?;
         let schema = value.get("schema").and_then(Value::as_str);
         let schema = schema.ok_or_else(|| Error::Refused("this JSON is no result of copysim: it has no \"schema\"".to_owned()))?;
-        load_version(schema)?;
+        check_version(schema)?;
         // From the text and not from the value, so that the error names the place.
         serde_json::from_str(text).map_err(|error| Error::Refused(format!("this result is damaged: {error}")))
     }
@@ -117,7 +118,7 @@ impl Document {
 ///
 /// # Errors
 /// [`Error::Refused`] for another family or a newer major version.
-pub fn load_version(schema: &str) -> Result<u32> {
+pub fn check_version(schema: &str) -> Result<u32> {
     let version = schema.strip_prefix(SCHEMA_FAMILY).and_then(|version| version.parse().ok());
     match version {
         None => Err(Error::Refused(format!("this is no result of copysim: its schema is {schema:?}, expected \"{SCHEMA}\""))),
@@ -422,42 +423,4 @@ pub struct Kept {
     pub bytes: Option<u64>,
     /// What it is, in words.
     pub what: String,
-}
-
-/// A scale as percent: a whole number where it is one.
-mod percent {
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    use crate::units::Scale;
-
-    pub(super) fn serialize<S: Serializer>(scale: &Scale, serializer: S) -> Result<S::Ok, S::Error> {
-        super::plain::one(&scale.percent(), serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Scale, D::Error> {
-        f64::deserialize(deserializer)?.to_string().parse().map_err(de::Error::custom)
-    }
-}
-
-/// Numbers written without a needless `.0`.
-mod plain {
-    use serde::{Serialize, Serializer};
-
-    struct Plain(f64);
-
-    impl Serialize for Plain {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            one(&self.0, serializer)
-        }
-    }
-
-    pub(super) fn one<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        /// Up to here every whole number is exact in an `f64`.
-        const EXACT: f64 = 9_007_199_254_740_992.0;
-        if value.fract() == 0.0 && (0.0..EXACT).contains(value) { serializer.serialize_u64(*value as u64) } else { serializer.serialize_f64(*value) }
-    }
-
-    pub(super) fn list<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(|&value| Plain(value)))
-    }
 }

@@ -6,6 +6,7 @@
 mod document;
 pub mod flags;
 pub mod mask;
+mod numbers;
 mod phase;
 pub mod schema;
 pub mod store;
@@ -14,7 +15,7 @@ mod terms;
 
 pub use document::{
     Aftermath, Copysim, Corpus, Document, Drive, Flag, Host, Kept, Place, Profile, Roles, Run, SCHEMA, SCHEMA_FAMILY, SCHEMA_MAJOR, Scenario, Score,
-    Summary, load_version,
+    Summary, check_version,
 };
 pub use phase::{
     Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline, Waits, Window,

@@ -30,16 +30,13 @@ const METRICS: [Metric; 6] = [
 #[must_use]
 pub fn summarise(document: &Document) -> Vec<Summary> {
     let mut summary = Vec::new();
-    if invalidated(&document.flags) {
-        return summary;
-    }
     for (scenario, arm, phase, point) in groups(document) {
         let members: Vec<&Phase> = document
             .runs
             .iter()
             .filter(|run| run.scenario == scenario && run.arm.as_deref() == arm)
             .flat_map(|run| &run.phases)
-            .filter(|member| member.name == phase && member.point == point && counts(member))
+            .filter(|member| member.name == phase && member.point == point && counts(document, member))
             .collect();
         for metric in &METRICS {
             let values: Vec<f64> = members.iter().filter_map(|member| (metric.of)(member)).collect();
@@ -66,14 +63,18 @@ pub fn summarise(document: &Document) -> Vec<Summary> {
 
 /// Whether a phase's figures count at all.
 #[must_use]
-pub fn counts(phase: &Phase) -> bool {
-    phase.status == PhaseStatus::Ok && !invalidated(&phase.flags) && !phase.data_differ()
+pub fn counts(document: &Document, phase: &Phase) -> bool {
+    phase.status == PhaseStatus::Ok && !invalidated(&phase.flags) && !invalidated(&document.flags) && !phase.data_differ()
 }
 
 /// Whether rates may be derived from a phase: it counts, and its durable end is known and not too close to its start.
 #[must_use]
-pub fn has_rate(phase: &Phase) -> bool {
-    counts(phase) && phase.window.durable_ns.is_some_and(|ns| ns >= SHORTEST_WINDOW_NS)
+pub fn has_rate(document: &Document, phase: &Phase) -> bool {
+    counts(document, phase) && long_enough(phase.window.durable_ns)
+}
+
+fn long_enough(ns: Option<u64>) -> bool {
+    ns.is_some_and(|ns| ns >= SHORTEST_WINDOW_NS)
 }
 
 fn invalidated(flags: &[Flag]) -> bool {
@@ -97,18 +98,18 @@ fn groups(document: &Document) -> Vec<(usize, Option<&str>, &str, Point)> {
 }
 
 fn durable_bytes_per_s(phase: &Phase) -> Option<f64> {
-    has_rate(phase).then(|| bytes_per_s(phase.bytes, phase.window.durable_ns)).flatten()
+    long_enough(phase.window.durable_ns).then(|| bytes_per_s(phase.bytes, phase.window.durable_ns)).flatten()
 }
 
 fn returned_bytes_per_s(phase: &Phase) -> Option<f64> {
-    // A copy that returned at once and was flushed for a minute returned too soon for a rate.
-    let long_enough = phase.window.returned_ns.is_some_and(|ns| ns >= SHORTEST_WINDOW_NS);
-    (has_rate(phase) && long_enough).then(|| bytes_per_s(phase.bytes, phase.window.returned_ns)).flatten()
+    // Where the durable end gives no rate, this one would be all that a reader sees.
+    let both = long_enough(phase.window.durable_ns) && long_enough(phase.window.returned_ns);
+    both.then(|| bytes_per_s(phase.bytes, phase.window.returned_ns)).flatten()
 }
 
 fn files_per_s(phase: &Phase) -> Option<f64> {
     let seconds = phase.window.durable_ns? as f64 / 1e9;
-    (has_rate(phase) && phase.files > 0).then(|| phase.files as f64 / seconds)
+    (long_enough(phase.window.durable_ns) && phase.files > 0).then(|| phase.files as f64 / seconds)
 }
 
 /// Whole bytes per second, rounded to nearest; none where no bytes moved.
