@@ -9,6 +9,7 @@
 pub mod corpus;
 pub mod drive;
 pub mod error;
+pub mod measure;
 pub mod platform;
 pub mod report;
 pub mod result;

@@ -1,0 +1,181 @@
+//! The tables of a phase: its runs, where the copier waited, how long operations took, what the drives moved.
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, TableStyle};
+
+use super::format::{UNKNOWN, number, or_unknown, seconds, share, tenths};
+use super::group::Group;
+use super::printable::{printable, wrap};
+use super::text::WIDTH;
+use crate::result::{DeviceCounters, Document, Phase, PhaseStatus, Severity, Summary};
+use crate::units::{Bytes, count, duration};
+
+/// Only a line below the head: nothing that a narrow terminal or a mail could tear apart.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
+const INDENT: usize = 2;
+
+/// The runs, one a line, then median and range of those that count.
+pub(super) fn runs(group: &Group<'_>) -> String {
+    let mut rows: Vec<Vec<String>> = group.members.iter().map(|(run, phase)| run_row(group, *run, phase)).collect();
+    let metrics = ["returned_ns", "durable_ns", "quiet_ns", "durable_bytes_per_s", "files_per_s"].map(|metric| group.summary(metric));
+    if metrics.iter().flatten().any(|summary| summary.n > 1) {
+        let unit = |metric: &str| {
+            if metric.ends_with("_ns") {
+                1e9
+            } else if metric == "files_per_s" {
+                1.0
+            } else {
+                1e6
+            }
+        };
+        let row = |label: &str, show: &dyn Fn(&Summary) -> String| {
+            let cells = metrics.iter().map(|summary| or_unknown(summary.filter(|summary| summary.n > 1), show));
+            std::iter::once(label.to_owned()).chain(cells).chain([String::new(), String::new()]).collect::<Vec<_>>()
+        };
+        rows.push(vec![String::new(); 8]);
+        rows.push(row("median", &|summary| number(summary.median / unit(&summary.metric))));
+        rows.push(row("min–max", &|summary| {
+            format!("{}–{}", number(summary.min / unit(&summary.metric)), number(summary.max / unit(&summary.metric)))
+        }));
+    }
+    table(&["", "returned s", "durable s", "quiet s", "MB/s", "files/s", "verified", "marks"], &[0, 7], rows)
+}
+
+fn run_row(group: &Group<'_>, run: u32, phase: &Phase) -> Vec<String> {
+    let time = |ns: Option<u64>| or_unknown(ns, |ns| seconds(ns as f64));
+    let durable_s = phase.window.durable_ns.filter(|_| group.has_rate(phase)).map(|ns| ns as f64 / 1e9);
+    let per_s = |amount: u64, unit: f64| or_unknown(durable_s.filter(|_| amount > 0), |seconds| number(amount as f64 / unit / seconds));
+    let verified = or_unknown(phase.integrity.as_ref(), |found| {
+        if found.files_good == found.files_checked {
+            format!("all {}", count(found.files_good))
+        } else {
+            format!("{} of {}", count(found.files_good), count(found.files_checked))
+        }
+    });
+    let window = &phase.window;
+    vec![
+        format!("run {run}"),
+        time(window.returned_ns),
+        time(window.durable_ns),
+        time(window.quiet_ns),
+        per_s(phase.bytes, 1e6),
+        per_s(phase.files, 1.0),
+        verified,
+        marks(phase),
+    ]
+}
+
+/// How the phase ended, if not well, and its flags, the gravest first. Notes are no marks: they leave the figure as it is.
+fn marks(phase: &Phase) -> String {
+    let mut marks = Vec::new();
+    match phase.status {
+        PhaseStatus::Ok => {}
+        PhaseStatus::Failed => marks.push("FAILED".to_owned()),
+        other => marks.push(other.to_string()),
+    }
+    if phase.data_differ() {
+        marks.push("DATA DIFFER".to_owned());
+    }
+    for severity in [Severity::Invalid, Severity::Weak] {
+        let flags = phase.flags.iter().filter(|flag| flag.severity == severity && !(phase.data_differ() && flag.code == "data-differ"));
+        marks.extend(flags.map(|flag| printable(&flag.code)));
+    }
+    marks.join(", ")
+}
+
+/// Where the copier waited, the longest first, as shares with bars.
+pub(super) fn waits(phase: &Phase) -> Option<String> {
+    const BAR: u64 = 40;
+    let time = phase.time.as_ref()?;
+    let mut parts: Vec<(&str, u64)> = time.calls_ns.iter().map(|(call, ns)| (call.as_str(), *ns)).filter(|(_, ns)| *ns > 0).collect();
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    parts.push(("outside calls", time.outside_ns));
+    let whole: u64 = parts.iter().map(|(_, ns)| ns).sum();
+    let mut lines: Vec<String> = Vec::new();
+    for (name, ns) in &parts {
+        let length = (u128::from(*ns) * u128::from(BAR)).checked_div(u128::from(whole)).unwrap_or(0);
+        let bar = "#".repeat(usize::try_from(length).unwrap_or(0));
+        lines.push(format!("  {name:<13}  {:>11}  {:>6}  {bar}", duration(*ns), tenths(*ns, whole)).trim_end().to_owned());
+    }
+    if let (Some(user), Some(system)) = (time.user_ns, time.system_ns) {
+        lines.push(format!("  CPU time of copysim in the window: {} own, {} in the kernel", duration(user), duration(system)));
+    }
+    Some(lines.join("\n"))
+}
+
+/// How long operations took. A percentile that too few operations support is a dash.
+pub(super) fn latencies(phase: &Phase) -> Option<String> {
+    let mut rows = Vec::new();
+    for latency in &phase.latency {
+        // A histogram that cannot be read leaves its percentiles unknown; what is beside it still stands.
+        let histogram = latency.histogram().ok();
+        let percentile = |p: f64| or_unknown(histogram.as_ref().and_then(|histogram| histogram.percentile(p)), duration);
+        rows.push(vec![latency.op.to_string(), count(latency.n), percentile(0.5), percentile(0.99), or_unknown(latency.max_ns, duration)]);
+    }
+    let mut text = if rows.is_empty() { String::new() } else { table(&["", "n", "median", "99 % within", "longest"], &[0], rows) };
+    for (index, file) in phase.slowest_files.iter().take(3).enumerate() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let lead = if index == 0 { "slowest files:" } else { "              " };
+        text.push_str(&wrap(&format!("  {lead}  {:>7}  {} ({})", duration(file.ns), printable(&file.path), Bytes(file.bytes)), WIDTH, 27));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// What each drive moved against what the copy asked for.
+pub(super) fn devices(document: &Document, phase: &Phase) -> Option<String> {
+    let asked = &phase.work;
+    let against = |bytes: u64, asked: u64| if asked == 0 { Bytes(bytes).to_string() } else { format!("{} ({})", Bytes(bytes), share(bytes, asked)) };
+    let mut rows = Vec::new();
+    for (id, moved) in &phase.device {
+        let DeviceCounters { read_bytes, written_bytes, flushes, discards, foreign_bytes, .. } = *moved;
+        let total = read_bytes.saturating_add(written_bytes);
+        rows.push(vec![
+            drive_name(document, id),
+            against(read_bytes, asked.read_bytes),
+            against(written_bytes, asked.written_bytes),
+            or_unknown(flushes, count),
+            or_unknown(discards, count),
+            or_unknown(foreign_bytes, |foreign| share(foreign, total)),
+        ]);
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let mut asked_for =
+        vec!["asked for".to_owned(), Bytes(asked.read_bytes).to_string(), Bytes(asked.written_bytes).to_string(), count(asked.flushes)];
+    asked_for.extend([String::new(), String::new()]);
+    rows.insert(0, asked_for);
+    Some(table(&["", "read", "written", "flushes", "discards", "by others"], &[0], rows))
+}
+
+fn drive_name(document: &Document, id: &str) -> String {
+    let name = document.drive(id).and_then(|drive| drive.device.as_deref().or(drive.model.as_deref()));
+    printable(name.unwrap_or(id))
+}
+
+/// A table within the width of the view, indented; the columns given are left-aligned, all others right-aligned.
+fn table(head: &[&str], left: &[usize], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(u16::try_from(WIDTH - INDENT).unwrap_or(80));
+    table.set_header(head.to_vec());
+    for row in rows {
+        table.add_row(Row::from(row));
+    }
+    let last = head.len() - 1;
+    for (index, column) in table.column_iter_mut().enumerate() {
+        // Only the last column may be broken: it holds words, the others figures.
+        if index != last {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        column.set_padding((0, 1)).set_cell_alignment(if left.contains(&index) { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    let indent = " ".repeat(INDENT);
+    let lines: Vec<String> = table.lines().map(|line| format!("{indent}{}", line.trim_end()).trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+/// What is said where a whole table is missing.
+pub(super) fn missing() -> String {
+    format!("  {UNKNOWN} not recorded")
+}

@@ -1,0 +1,285 @@
+//! The closed sets of words in the record. A word may be added within a major version of the schema, never taken away or given another meaning.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Declares an enumeration whose variants are written in JSON and in print as the given words.
+macro_rules! closed_set {
+    ($(#[$about:meta])* $name:ident { $($(#[$meaning:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        pub enum $name {
+            $($(#[$meaning])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// The word that stands for it in the record.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+closed_set! {
+    /// Where the figures come from.
+    Origin {
+        /// Work was done on a drive.
+        Measured = "measured",
+        /// A model of a drive was asked.
+        Simulated = "simulated",
+        /// Several records, of one machine or many, were joined.
+        Merged = "merged",
+    }
+}
+
+closed_set! {
+    /// How the whole record ended.
+    Status {
+        /// All that was planned was done.
+        Complete = "complete",
+        /// An error ended it.
+        Failed = "failed",
+        /// A signal or a limit ended it, or it is not over yet.
+        Interrupted = "interrupted",
+    }
+}
+
+closed_set! {
+    /// How one phase ended.
+    PhaseStatus {
+        /// All of its work was done.
+        Ok = "ok",
+        /// An error ended it, or files failed.
+        Failed = "failed",
+        /// A signal or a limit ended it.
+        Interrupted = "interrupted",
+        /// It was planned and not begun.
+        NotRun = "not-run",
+        /// The system or the drive cannot do it.
+        Unsupported = "unsupported",
+    }
+}
+
+closed_set! {
+    /// What a phase does.
+    PhaseKind {
+        /// Copies a corpus.
+        Copy = "copy",
+        /// Reads a corpus.
+        Read = "read",
+        /// Writes a corpus that comes from memory or is made while writing.
+        Write = "write",
+        /// Removes a corpus.
+        Delete = "delete",
+        /// Looks at every name and its attributes.
+        Walk = "walk",
+        /// Reads or writes blocks of one size in a large file or on a device.
+        Block = "block",
+        /// Starts a program.
+        Launch = "launch",
+        /// Plays a recorded stream of operations.
+        Replay = "replay",
+        /// Waits.
+        Idle = "idle",
+        /// Brings the drive into a state.
+        Precondition = "precondition",
+        /// Measures something known, to tell the drive from the tool.
+        Control = "control",
+    }
+}
+
+closed_set! {
+    /// An answer that may not be had.
+    Answer {
+        /// Yes.
+        Yes = "yes",
+        /// No.
+        No = "no",
+        /// Nobody knows.
+        Unknown = "unknown",
+    }
+}
+
+closed_set! {
+    /// Whether something was in this machine's caches when the window opened.
+    Warmth {
+        /// It was not.
+        Cold = "cold",
+        /// It was, or part of it.
+        Warm = "warm",
+        /// Nobody knows.
+        Unknown = "unknown",
+    }
+}
+
+closed_set! {
+    /// What evidence is about.
+    Proof {
+        /// Data came from the drive, not from this machine's memory.
+        Cold = "cold",
+        /// The bytes went through the drive.
+        Moved = "moved",
+        /// The data reached the medium before the clock stopped.
+        Durable = "durable",
+        /// The rate is below what the link and the tool can do.
+        BelowCeilings = "below-ceilings",
+        /// The measured drive was not kept waiting by the source.
+        SourceNotLimit = "source-not-limit",
+    }
+}
+
+closed_set! {
+    /// What evidence says.
+    Verdict {
+        /// It is so.
+        Holds = "holds",
+        /// It is not so.
+        Fails = "fails",
+        /// It could not be found out.
+        Unknown = "unknown",
+    }
+}
+
+closed_set! {
+    /// How much a flag takes from a figure.
+    Severity {
+        /// Good to know; the figure stands.
+        Note = "note",
+        /// The figure stands, with a reservation.
+        Weak = "weak",
+        /// The figure is no measure of the drive and stays out of the summary.
+        Invalid = "invalid",
+    }
+}
+
+closed_set! {
+    /// Which direction of a metric is the better one.
+    Better {
+        /// More is better.
+        Higher = "higher",
+        /// Less is better.
+        Lower = "lower",
+    }
+}
+
+closed_set! {
+    /// A group of calls in which a copier waits.
+    Call {
+        /// Opening and creating files.
+        Open = "open",
+        /// Reading.
+        Read = "read",
+        /// Writing.
+        Write = "write",
+        /// Closing.
+        Close = "close",
+        /// Directories, times, permissions, removals.
+        Metadata = "metadata",
+        /// Flushing to the drive.
+        Flush = "flush",
+    }
+}
+
+closed_set! {
+    /// The operation whose latency was measured.
+    LatencyOp {
+        /// One read call.
+        Read = "read",
+        /// One write call.
+        Write = "write",
+        /// One `fsync`.
+        Fsync = "fsync",
+        /// Opening an existing file.
+        Open = "open",
+        /// Making a file.
+        Create = "create",
+        /// Closing a file.
+        Close = "close",
+        /// One file from open to close.
+        File = "file",
+        /// A program until it is ready.
+        Ready = "ready",
+    }
+}
+
+closed_set! {
+    /// From when a latency counts.
+    StartPoint {
+        /// From the moment at which the operation was begun.
+        Submit = "submit",
+        /// From the moment at which it should have begun.
+        Intended = "intended",
+    }
+}
+
+closed_set! {
+    /// What a series of a timeline holds.
+    Measured {
+        /// Bytes read since the window opened.
+        ReadBytes = "read_bytes",
+        /// Bytes written since the window opened.
+        WrittenBytes = "written_bytes",
+        /// Operations since the window opened.
+        Ops = "ops",
+        /// Position in the work or on the device, bytes.
+        Position = "position",
+        /// Temperature, degrees Celsius.
+        Celsius = "celsius",
+    }
+}
+
+closed_set! {
+    /// Where the data of a phase that writes came from.
+    SourceKind {
+        /// Files on a drive.
+        Drive = "drive",
+        /// Memory that was filled before the window opened.
+        Memory = "memory",
+        /// Made while writing, ahead of the writer.
+        Generated = "generated",
+    }
+}
+
+closed_set! {
+    /// What stands below a directory.
+    DriveKind {
+        /// A block device.
+        Block = "block",
+        /// Memory (tmpfs, ramfs).
+        Memory = "memory",
+        /// A file system in user space.
+        Fuse = "fuse",
+        /// A file system on another machine.
+        Network = "network",
+        /// Nobody knows.
+        Unknown = "unknown",
+    }
+}
+
+closed_set! {
+    /// How a file differs from its manifest.
+    Difference {
+        /// It is not there.
+        Missing = "missing",
+        /// It is there and should not be.
+        Extra = "extra",
+        /// Its length is another.
+        Length = "length",
+        /// Its bytes are others.
+        Content = "content",
+        /// Its modification time is another.
+        Time = "time",
+        /// It cannot be read.
+        Unreadable = "unreadable",
+    }
+}

@@ -1,0 +1,399 @@
+//! The record and its views: shape, schema, storage, masking, what follows from the runs, and the text that people read.
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests look at files directly and end where something is not there")]
+
+#[path = "fixtures/records.rs"]
+mod records;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use copysim::measure::{MAX_POINTS, Recorder};
+use copysim::platform::{Files, OsFiles};
+use copysim::report;
+use copysim::result::mask::{Identity, mask};
+use copysim::result::summary::summarise;
+use copysim::result::{Document, Measured, PhaseStatus, Timeline, flags, schema, store};
+use records::{RUNS, good};
+
+fn text(document: &Document) -> String {
+    let text = report::render(document, "text").unwrap();
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+        assert_eq!(line.trim_end(), line, "trailing spaces");
+    }
+    text
+}
+
+#[test]
+fn a_complete_run_reads_like_an_answer() {
+    insta::assert_snapshot!(text(&good()));
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_could_not_be_cold_or_known() {
+    insta::assert_snapshot!(text(&records::ordinary_user()));
+}
+
+#[test]
+fn shared_blocks_have_seconds_and_no_rate() {
+    let text = text(&records::shared_blocks());
+    assert_eq!(text.matches("B/s").count(), 1, "only the head of the column: {text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_short_window_has_seconds_and_no_rate() {
+    insta::assert_snapshot!(text(&records::too_short()));
+}
+
+#[test]
+fn an_interruption_is_said_first_and_finished_runs_stay() {
+    insta::assert_snapshot!(text(&records::interrupted()));
+}
+
+#[test]
+fn data_that_differ_are_said_first_and_named() {
+    insta::assert_snapshot!(text(&records::data_differ()));
+}
+
+#[test]
+fn data_that_were_made_are_said_to_be() {
+    insta::assert_snapshot!(text(&records::generated()));
+}
+
+#[test]
+fn warm_data_are_no_measure_of_a_drive() {
+    insta::assert_snapshot!(text(&records::not_cold()));
+}
+
+#[test]
+fn a_failure_is_said_first_with_its_reason() {
+    insta::assert_snapshot!(text(&records::failed()));
+}
+
+#[test]
+fn several_phases_and_drives_keep_apart() {
+    insta::assert_snapshot!(text(&records::small_files()));
+}
+
+#[test]
+fn nothing_from_outside_can_steer_the_terminal() {
+    let mut document = good();
+    let evil = "\u{1b}]0;gotcha\u{7}\u{202e}\u{9b}2J\n";
+    document.drives[0].model = Some(evil.into());
+    document.drives[0].path = Some(evil.into());
+    document.label = Some(evil.into());
+    document.error = Some(evil.into());
+    document.scenarios[0].name = evil.into();
+    document.corpora[0].name = evil.into();
+    document.copysim.version = evil.into();
+    document.hosts[0].cpu = Some(evil.into());
+    let aftermath = document.aftermath.as_mut().unwrap();
+    aftermath.kept[0].path = evil.into();
+    aftermath.kept[0].what = evil.into();
+    aftermath.remove_with = Some(evil.into());
+    aftermath.unplug_because = Some(evil.into());
+    for run in &mut document.runs {
+        for phase in &mut run.phases {
+            phase.name = evil.into();
+            phase.window.quiet_reason = Some(evil.into());
+            phase.error = Some(evil.into());
+            phase.slowest_files[0].path = evil.into();
+            phase.flags.push(flags::STALL.flag(Some(evil), None));
+            phase.flags[0].code = evil.into();
+            phase.evidence[0].because = evil.into();
+            phase.flush.as_mut().unwrap().method = evil.into();
+            phase.cache.as_mut().unwrap().method = evil.into();
+        }
+    }
+    for status in [copysim::result::Status::Complete, copysim::result::Status::Failed] {
+        document.status = status;
+        let text = report::render(&document, "text").unwrap();
+        let bad: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n' || *c == '\u{202e}').collect();
+        assert!(bad.is_empty(), "{bad:?}");
+        assert!(text.contains("\\u{1b}]0;gotcha"));
+    }
+}
+
+#[test]
+fn unknown_is_never_printed_as_nothing() {
+    let mut document = good();
+    for run in &mut document.runs {
+        let phase = &mut run.phases[0];
+        phase.window = Default::default();
+        (phase.engine, phase.flush, phase.cache, phase.time, phase.timeline, phase.integrity) = (None, None, None, None, None, None);
+        phase.latency.clear();
+        phase.device.clear();
+        phase.evidence.clear();
+        phase.slowest_files.clear();
+    }
+    document.drives[0] = copysim::result::Drive::unknown("d0", "h0");
+    document.hosts[0] = Default::default();
+    document.aftermath = None;
+    document.summary = summarise(&document);
+    assert!(document.summary.is_empty());
+    insta::assert_snapshot!(text(&document));
+}
+
+#[test]
+fn a_reservation_about_the_whole_takes_every_rate() {
+    let mut document = good();
+    document.flags.push(flags::SUSPENDED.flag(Some("41 s"), None));
+    document.summary = summarise(&document);
+    let text = text(&document);
+    assert!(text.starts_with("A folder of 7,861 photos (8.41 GB) took 3 min 10 s to copy on this drive, but that is no measure"), "{text}");
+    assert!(text.contains("suspended (invalid, the whole record): The machine was suspended inside the window: 41 s."), "{text}");
+    assert!(!text.contains("44.2"), "{text}");
+}
+
+#[test]
+fn what_a_drive_cannot_do_is_noted() {
+    let mut document = good();
+    let phase = &mut document.runs[1].phases[0];
+    phase.status = PhaseStatus::Unsupported;
+    phase.error = Some("this file system has no holes".into());
+    document.summary = summarise(&document);
+    let text = text(&document);
+    assert!(text.contains("  copy, run 2, unsupported: this file system has no holes.\n"), "{text}");
+}
+
+#[test]
+fn a_record_that_has_only_begun_can_be_shown() {
+    let mut document = good();
+    document.runs.clear();
+    document.summary.clear();
+    document.status = copysim::result::Status::Interrupted;
+    let text = text(&document);
+    assert!(text.starts_with("INTERRUPTED before the end. No run was begun.\n"), "{text}");
+}
+
+#[test]
+fn a_format_that_does_not_exist_is_refused_with_those_that_do() {
+    let error = report::render(&good(), "docx").unwrap_err();
+    assert_eq!(error.to_string(), "there is no format \"docx\"; there are: text, json");
+    assert_eq!(error.exit_code(), 2);
+}
+
+#[test]
+fn the_json_view_is_the_record() {
+    let document = good();
+    let json = report::render(&document, "json").unwrap();
+    assert_eq!(Document::from_json(&json).unwrap(), document);
+}
+
+#[test]
+fn every_fixture_survives_a_round_trip() {
+    for (name, document) in records::all() {
+        let json = serde_json::to_string(&document).unwrap();
+        assert_eq!(Document::from_json(&json).unwrap(), document, "{name}");
+    }
+}
+
+#[test]
+fn unknown_facts_are_null_and_whole_numbers_have_no_point() {
+    let value = serde_json::to_value(records::interrupted()).unwrap();
+    for pointer in ["/model", "/suite", "/corpora/0/extents", "/runs/0/phases/0/block", "/runs/0/phases/0/time/overlap_ns", "/runs/0/arm"] {
+        assert_eq!(value.pointer(pointer), Some(&serde_json::Value::Null), "{pointer}");
+    }
+    assert_eq!(value.pointer("/runs/0/phases/0/point"), Some(&serde_json::json!({})));
+    assert_eq!(value.pointer("/hosts/0/name"), None);
+    assert_eq!(value.pointer("/scenarios/0/scale_percent").unwrap().to_string(), "100");
+    assert_eq!(value.pointer("/started_at"), Some(&serde_json::json!("2026-10-03T14:05:09Z")));
+}
+
+#[test]
+fn fields_of_the_future_are_ignored() {
+    let mut value = serde_json::to_value(good()).unwrap();
+    value["tomorrow"] = serde_json::json!({"a": [1]});
+    value["runs"][0]["phases"][0]["tomorrow"] = serde_json::json!(1);
+    value["drives"][0]["smell"] = serde_json::json!("fine");
+    assert_eq!(Document::from_json(&value.to_string()).unwrap(), good());
+}
+
+#[test]
+fn records_that_cannot_be_read_say_why() {
+    let valid = serde_json::to_value(good()).unwrap();
+    let with = |schema: &str| {
+        let mut value = valid.clone();
+        value["schema"] = schema.into();
+        value.to_string()
+    };
+    let mut damaged = valid.clone();
+    damaged["status"] = "fine".into();
+    for (text, why) in [
+        (with("copysim.result/2"), "was written by a newer copysim: its schema is \"copysim.result/2\", this one reads up to \"copysim.result/1\""),
+        (with("copysim.plan/1"), "this is no result of copysim: its schema is \"copysim.plan/1\""),
+        (with("copysim.result/\u{1b}"), "its schema is \"copysim.result/\\u{1b}\""),
+        ("{}".to_owned(), "this JSON is no result of copysim"),
+        ("[1]".to_owned(), "this JSON is no result of copysim"),
+        ("{\"schema\":".to_owned(), "this is not JSON: EOF"),
+        (damaged.to_string(), "this result is damaged: unknown variant `fine`, expected one of `complete`, `failed`, `interrupted`"),
+    ] {
+        let error = Document::from_json(&text).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+    assert_eq!(Document::from_json(&with("copysim.result/0")).unwrap().schema, "copysim.result/0");
+}
+
+/// The file that keeps the schema, so that a change of the record's shape is a visible change.
+#[test]
+fn the_schema_is_the_one_that_was_published() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/result.schema.json");
+    let generated = schema::json();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    let [published, generated] = [published, generated].map(|text| serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default());
+    assert!(
+        published == generated,
+        "the shape of the record is no longer that of docs/result.schema.json. If a field was only added, regenerate it:\n    \
+         UPDATE=1 cargo test --test result schema\nIf a field was removed, renamed or given another type or meaning, raise SCHEMA_MAJOR and SCHEMA in \
+         src/result/document.rs first, so that older views refuse the new records instead of misreading them."
+    );
+}
+
+#[test]
+fn only_runs_that_count_are_summed_up() {
+    let metric = |document: &Document, metric: &str| {
+        let summary = summarise(document);
+        summary.into_iter().find(|summary| summary.metric == metric)
+    };
+    let complete = metric(&good(), "durable_bytes_per_s").unwrap();
+    let expected: Vec<f64> = RUNS.iter().map(|run| (8_410_300_000.0 / (run.1 as f64 / 1e9)).round()).collect();
+    assert_eq!((complete.n, complete.headline, &complete.values), (3, true, &expected));
+    assert_eq!((complete.min, complete.median, complete.max), (expected[2], expected[0], expected[1]));
+
+    let left = |change: &dyn Fn(&mut copysim::result::Phase)| {
+        let mut document = good();
+        change(&mut document.runs[1].phases[0]);
+        ["durable_bytes_per_s", "durable_ns"].map(|name| metric(&document, name).map(|summary| summary.n))
+    };
+    assert_eq!(left(&|phase| phase.flags.push(flags::SUSPENDED.flag(None, None))), [Some(2), Some(2)]);
+    assert_eq!(left(&|phase| phase.flags.push(flags::FOREIGN_IO.flag(None, None))), [Some(3), Some(3)]);
+    assert_eq!(left(&|phase| phase.status = PhaseStatus::Failed), [Some(2), Some(2)]);
+    assert_eq!(left(&|phase| phase.integrity.as_mut().unwrap().files_good -= 1), [Some(2), Some(2)]);
+    assert_eq!(left(&|phase| phase.window.durable_ns = Some(999_999_999)), [Some(2), Some(3)]);
+    assert_eq!(left(&|phase| phase.window.durable_ns = None), [Some(2), Some(2)]);
+    assert_eq!(left(&|phase| phase.bytes = 0), [Some(2), Some(3)]);
+
+    let mut whole = good();
+    whole.flags.push(flags::SUSPENDED.flag(None, None));
+    assert_eq!(summarise(&whole), []);
+    assert_eq!(metric(&records::too_short(), "durable_bytes_per_s"), None);
+    assert_eq!(metric(&records::too_short(), "durable_ns").map(|summary| summary.n), Some(3));
+}
+
+#[test]
+fn arms_points_and_phases_are_summed_up_apart() {
+    let mut document = good();
+    let mut other = document.runs.clone();
+    other.iter_mut().for_each(|run| run.arm = Some("b".into()));
+    document.runs.extend(other);
+    document.runs[0].phases[0].point.queue_depth = Some(4);
+    let rates: Vec<_> = summarise(&document).into_iter().filter(|summary| summary.headline).collect();
+    let found: Vec<_> = rates.iter().map(|summary| (summary.arm.as_deref(), summary.point.queue_depth, summary.n)).collect();
+    assert_eq!(found, [(None, Some(4), 1), (None, None, 2), (Some("b"), None, 3)]);
+}
+
+#[test]
+fn a_result_is_saved_whole_rewritten_in_place_and_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let results = dir.path().join("not/yet/there");
+    let mut document = records::interrupted();
+    let first = store::save(&document, &results).unwrap();
+    assert_eq!(first.file_name().unwrap(), "2026-10-03T14-05-09Z-jpg-same-drive-01K6N3Z9Q4.json");
+    document = good();
+    assert_eq!(store::save(&document, &results).unwrap(), first);
+    assert_eq!(store::load(&first).unwrap(), document);
+    assert_eq!(std::fs::read_dir(&results).unwrap().count(), 1);
+}
+
+#[test]
+fn names_from_specs_cannot_leave_the_directory() {
+    let mut document = good();
+    document.scenarios[0].name = "../../etc/pass wd\u{1b}".into();
+    document.id = "a/b".into();
+    assert_eq!(store::file_name(&document), "2026-10-03T14-05-09Z-------etc-pass-wd--a-b.json");
+    document.scenarios.push(document.scenarios[0].clone());
+    assert!(store::file_name(&document).contains("-and-1-more-"));
+}
+
+#[test]
+fn files_that_are_no_results_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.json");
+    assert!(store::load(&path).unwrap_err().to_string().contains("x.json: no such file or directory (ENOENT)"));
+    std::fs::write(&path, b"\xff\xfe").unwrap();
+    assert!(store::load(&path).unwrap_err().to_string().ends_with("x.json: this is not JSON: it is not even text"));
+    std::fs::write(&path, b"hello").unwrap();
+    assert!(store::load(&path).unwrap_err().to_string().contains("x.json: this is not JSON: expected value"));
+}
+
+#[test]
+fn results_go_where_the_environment_says_and_never_onto_a_measured_drive() {
+    let env = |pairs: &'static [(&str, &str)]| move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+    assert_eq!(store::default_dir(&env(&[("HOME", "/h"), ("XDG_DATA_HOME", "/d")])).unwrap(), Path::new("/d/copysim/results"));
+    assert_eq!(store::default_dir(&env(&[("HOME", "/h"), ("XDG_DATA_HOME", "relative")])).unwrap(), Path::new("/h/.local/share/copysim/results"));
+    assert!(store::default_dir(&env(&[])).unwrap_err().to_string().contains("--results DIR"));
+
+    let dir = tempfile::tempdir().unwrap();
+    let device = OsFiles.stat(&OsFiles.open_root(dir.path()).unwrap()).unwrap().device;
+    let deep = dir.path().join("not/yet/there");
+    let error = store::refuse_measured(&OsFiles, &deep, &[(0, 0), device]).unwrap_err();
+    assert!(error.to_string().ends_with("is on a drive that is measured; name another place with --results DIR"), "{error}");
+    store::refuse_measured(&OsFiles, &deep, &[(device.0, device.1 + 1)]).unwrap();
+    store::refuse_measured(&OsFiles, Path::new("not-there"), &[]).unwrap();
+}
+
+#[test]
+fn a_record_stays_below_one_mebibyte_a_scenario() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut document = good();
+    let mut recorder = Recorder::new(6);
+    (0..100_000_u64).for_each(|t| recorder.offer(t * 100_000_000, &[Some(1 << 50); 6]));
+    let names = [("work", Measured::ReadBytes); 6];
+    let timeline = Timeline::of(recorder.finish(), &names);
+    assert!(timeline.t_ns.len() <= MAX_POINTS);
+    let last = timeline.t_ns.last().copied();
+    for run in &mut document.runs {
+        run.phases[0].timeline = Some(timeline.clone());
+        run.phases = vec![run.phases[0].clone(); 8];
+    }
+    let path = store::save(&document, dir.path()).unwrap();
+    assert!(serde_json::to_string(&document).unwrap().len() > store::MAX_BYTES);
+    let size = usize::try_from(std::fs::metadata(&path).unwrap().len()).unwrap();
+    assert!((store::MAX_BYTES / 4..=store::MAX_BYTES).contains(&size), "{size}");
+    let loaded = store::load(&path).unwrap();
+    let kept = loaded.runs[0].phases[0].timeline.clone().unwrap();
+    assert_eq!((kept.t_ns.first(), kept.t_ns.last().copied()), (timeline.t_ns.first(), last));
+    assert!(kept.series.iter().all(|series| series.values.len() == kept.t_ns.len()));
+    // Too large for another reason: kept whole.
+    document.label = Some("x".repeat(2 << 20));
+    let path = store::save(&document, dir.path()).unwrap();
+    assert_eq!(store::load(&path).unwrap().label, document.label);
+}
+
+#[test]
+fn a_masked_record_says_nothing_about_its_owner() {
+    let mut document = good();
+    document.hosts[0].name = Some("annas-laptop".into());
+    document.drives[0].serial = Some("4C530001AB".into());
+    document.drives[0].path = Some("/media/anna/STICK".into());
+    document.copysim.arguments =
+        ["scenario", "jpg", "/media/anna/STICK", "--results=/home/anna/r", "annas-laptop:/x", "4C530001AB"].map(String::from).into();
+    document.error = Some("cannot open /home/anna/a.jpg (source): it is gone".into());
+    let env = |name: &str| [("HOME", "/home/anna"), ("USER", "anna")].iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+    let open = document.clone();
+    mask(&mut document, &Identity::from_env(&env)).unwrap();
+    let json = serde_json::to_string(&document).unwrap();
+    for secret in ["anna", "4C530001AB", "laptop"] {
+        assert!(!json.contains(secret), "{secret} in {json}");
+    }
+    assert_eq!(document.copysim.arguments, ["scenario", "jpg", "/media/user/STICK", "--results=~/r", "HOST:/x", "SERIAL"]);
+    assert_eq!((&document.runs, &document.summary), (&open.runs, &open.summary), "figures are left alone");
+    let once = document.clone();
+    mask(&mut document, &Identity::from_env(&env)).unwrap();
+    assert_eq!(document, once);
+}
