@@ -15,6 +15,12 @@ use super::linux;
 #[derive(Debug)]
 pub struct Handle(OwnedFd);
 
+impl Handle {
+    pub(super) fn new(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+}
+
 impl AsFd for Handle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

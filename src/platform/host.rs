@@ -2,7 +2,7 @@
 
 use std::io;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{Files, OsFiles};
@@ -45,6 +45,21 @@ impl Host {
         self.fact(absolute)?.parse().ok()
     }
 
+    /// The bytes of a file, for facts that need not be text (names of mounts and files); `None` when it is missing or unreadable.
+    #[must_use]
+    pub fn bytes(&self, absolute: impl AsRef<Path>) -> Option<Vec<u8>> {
+        read_optional(&self.path(absolute)).ok().flatten()
+    }
+
+    /// Opens a fact that will be read again and again.
+    ///
+    /// # Errors
+    /// What the system answered.
+    #[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+    pub fn open(&self, absolute: impl AsRef<Path>) -> io::Result<Fact> {
+        std::fs::File::open(self.path(absolute)).map(Fact)
+    }
+
     /// Where a symbolic link leads, resolved, as an absolute path of the host.
     #[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
     #[must_use]
@@ -67,6 +82,21 @@ impl Host {
         }
         names.sort();
         names
+    }
+}
+
+/// A fact held open: each reading is one system call and sees the present value.
+#[derive(Debug)]
+pub struct Fact(std::fs::File);
+
+impl Fact {
+    /// Reads the fact into a buffer that must be large enough for it.
+    ///
+    /// # Errors
+    /// What the system answered (`ENODEV` when the device is gone), or `InvalidData` when it is not text.
+    pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b str> {
+        let length = self.0.read_at(buffer, 0)?;
+        std::str::from_utf8(&buffer[..length]).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }
 

@@ -1,16 +1,20 @@
 //! Everything that differs between systems, behind traits with test doubles; the only room with `unsafe`, `cfg(target_os)`, clocks and `std::fs`.
 
+mod beneath;
 mod caches;
 mod clock;
 mod files;
 mod host;
 mod linux;
+mod lock;
 
+pub use beneath::{grant_owner, open_dir_beneath};
 pub use caches::{Caches, OsCaches};
 pub use clock::{Clock, FakeClock, OsClock};
 pub use files::{Entry, Files, Handle, Kind, OsFiles, Space, Stat, is_unsupported};
-pub use host::{Host, append, lock_exclusive, read_optional, read_text, write_atomically};
+pub use host::{Fact, Host, append, lock_exclusive, read_optional, read_text, write_atomically};
 pub use linux::{Extents, Usage};
+pub use lock::{Locking, NameLock, lock_file, lock_name};
 
 /// The system that work is done on: one value carries every way out of the program, so that a test can replace any of them.
 #[derive(Clone, Copy)]

@@ -1,0 +1,252 @@
+//! Block devices as sysfs describes them: the whole disk, what is known about it, and the devices under it down to the physical ones.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::mounts::{self, Mount};
+use crate::platform::Host;
+
+/// Major and minor number of a device.
+pub type DeviceNumber = (u32, u32);
+
+/// How a device is attached, as far as its place in sysfs tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are the standard ones")]
+pub enum Transport {
+    Usb,
+    Nvme,
+    Mmc,
+    Virtio,
+    Ata,
+    Loop,
+}
+
+/// A whole disk (never a partition) or a virtual device that is made of others. What is not known is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// The kernel's name: `sda`, `nvme0n1`, `loop3`.
+    pub name: String,
+    /// Its number, which finds it in sysfs.
+    pub number: DeviceNumber,
+    /// What it is, for people.
+    pub model: Option<String>,
+    /// Its size in bytes.
+    pub size_bytes: Option<u64>,
+    /// Whether the kernel takes it for a disk that turns.
+    pub rotational: Option<bool>,
+    /// Whether its medium can be taken out.
+    pub removable: Option<bool>,
+    /// Whether it says that it holds written data in a cache that a power cut empties.
+    pub volatile_cache: Option<bool>,
+    /// How it is attached.
+    pub transport: Option<Transport>,
+    /// For a loop device: the file that it shows.
+    pub backing_file: Option<PathBuf>,
+    /// For a loop device: whether it reads and writes past the page cache.
+    pub direct_io: Option<bool>,
+    /// The devices that it lies on: those under a loop device's file, the members of a RAID, the disk of an encrypted volume.
+    pub under: Vec<Device>,
+}
+
+impl Device {
+    /// The devices at the bottom, each once, sorted by number.
+    #[must_use]
+    pub fn leaves(&self) -> Vec<&Self> {
+        leaves(std::slice::from_ref(self))
+    }
+
+    /// This device and all under it.
+    pub(super) fn all(&self) -> Vec<&Self> {
+        std::iter::once(self).chain(self.under.iter().flat_map(Self::all)).collect()
+    }
+}
+
+/// The devices at the bottom of several, each once, sorted by number.
+pub fn leaves(devices: &[Device]) -> Vec<&Device> {
+    let mut leaves: Vec<&Device> = devices.iter().flat_map(Device::all).filter(|device| device.under.is_empty()).collect();
+    leaves.sort_by_key(|device| device.number);
+    leaves.dedup_by_key(|device| device.number);
+    leaves
+}
+
+/// A look into sysfs. It remembers the way down, so that devices which lie on each other in a circle end it.
+pub struct Lookup<'h> {
+    host: &'h Host,
+    mounts: &'h [Mount],
+    way: Vec<DeviceNumber>,
+}
+
+impl<'h> Lookup<'h> {
+    pub fn new(host: &'h Host, mounts: &'h [Mount]) -> Self {
+        Self { host, mounts, way: Vec::new() }
+    }
+
+    /// The whole disks on which a file system lies directly.
+    pub fn of_mount(&mut self, mount: &Mount) -> Vec<Device> {
+        let numbers = if mount.device.0 == 0 { self.of_anonymous(mount) } else { vec![mount.device] };
+        self.each(numbers)
+    }
+
+    /// The whole disks under a resolved path.
+    pub fn of_path(&mut self, path: &Path) -> Vec<Device> {
+        mounts::holding(self.mounts, path, None).map(|mount| self.of_mount(mount)).unwrap_or_default()
+    }
+
+    /// The whole disk of a device file's path, as a swap area or a loop device names it.
+    pub fn of_device_file(&mut self, path: &Path) -> Vec<Device> {
+        let number = self.number_of_file(path);
+        self.each(number)
+    }
+
+    fn each(&mut self, numbers: impl IntoIterator<Item = DeviceNumber>) -> Vec<Device> {
+        let mut devices: Vec<Device> = Vec::new();
+        for number in numbers {
+            let device = self.whole_disk(number);
+            devices.extend(device.filter(|device| devices.iter().all(|known| known.number != device.number)));
+        }
+        devices
+    }
+
+    /// A file system with an anonymous number may still lie on devices: its source names one (btrfs) or all (bcachefs, with colons).
+    fn of_anonymous(&self, mount: &Mount) -> Vec<DeviceNumber> {
+        let sources = mount.source.as_bytes().split(|&byte| byte == b':').map(|path| Path::new(OsStr::from_bytes(path)));
+        let sources: Vec<DeviceNumber> = sources.filter(|path| path.starts_with("/dev")).filter_map(|path| self.number_of_file(path)).collect();
+        if mount.fs_type != "btrfs" {
+            return sources;
+        }
+        let members = |id: String| {
+            let directory = Path::new("/sys/fs/btrfs").join(id).join("devices");
+            self.host.names(&directory).into_iter().filter_map(|name| self.number_at(&directory.join(name))).collect::<Vec<_>>()
+        };
+        let file_systems = self.host.names("/sys/fs/btrfs").into_iter().map(members);
+        file_systems.into_iter().find(|members| sources.iter().any(|source| members.contains(source))).unwrap_or(sources)
+    }
+
+    fn number_of_file(&self, path: &Path) -> Option<DeviceNumber> {
+        let resolved = self.host.resolve(path).unwrap_or_else(|| path.to_owned());
+        let name = resolved.strip_prefix("/dev").ok()?.to_str()?.to_owned();
+        let class = Path::new("/sys/class/block");
+        // sysfs writes a slash in a name as an exclamation mark.
+        if let Some(number) = self.number_at(&class.join(name.replace('/', "!"))) {
+            return Some(number);
+        }
+        // Without udev the mapper's names are device files of their own.
+        let mapped = name.strip_prefix("mapper/")?;
+        let of_name = |device: &String| self.host.fact(class.join(device).join("dm/name")).as_deref() == Some(mapped);
+        let device = self.host.names(class).into_iter().find(of_name)?;
+        self.number_at(&class.join(device))
+    }
+
+    fn number_at(&self, directory: &Path) -> Option<DeviceNumber> {
+        mounts::parse_number(&self.host.fact(directory.join("dev"))?)
+    }
+
+    fn whole_disk(&mut self, number: DeviceNumber) -> Option<Device> {
+        let mut directory = self.host.resolve(format!("/sys/dev/block/{}:{}", number.0, number.1))?;
+        if self.host.fact(directory.join("partition")).is_some() {
+            directory.pop();
+        }
+        let number = self.number_at(&directory)?;
+        if self.way.contains(&number) {
+            return None;
+        }
+        self.way.push(number);
+        let device = self.describe(&directory, number);
+        self.way.pop();
+        device
+    }
+
+    fn describe(&mut self, directory: &Path, number: DeviceNumber) -> Option<Device> {
+        let host = self.host;
+        let name = directory.file_name()?.to_str()?.replace('!', "/");
+        let yes_or_no = |fact: &str| host.number(directory.join(fact)).map(|value| value != 0);
+        let backing_file = host.bytes(directory.join("loop/backing_file")).map(backing_path);
+        let transport = transport(directory);
+        let members = directory.join("slaves");
+        let members: Vec<DeviceNumber> = host.names(&members).iter().filter_map(|name| self.number_at(&members.join(name))).collect();
+        let under = match &backing_file {
+            Some(file) => self.under_file(file),
+            None => self.each(members),
+        };
+        Some(Device {
+            model: self.model(directory, &name, transport, backing_file.as_deref()),
+            number,
+            size_bytes: host.number(directory.join("size")).and_then(|sectors| sectors.checked_mul(512)),
+            rotational: yes_or_no("queue/rotational"),
+            removable: yes_or_no("removable"),
+            volatile_cache: host.fact(directory.join("queue/write_cache")).and_then(|mode| match mode.as_str() {
+                "write back" => Some(true),
+                "write through" => Some(false),
+                _ => None,
+            }),
+            transport,
+            direct_io: yes_or_no("loop/dio"),
+            backing_file,
+            under,
+            name,
+        })
+    }
+
+    fn under_file(&mut self, file: &Path) -> Vec<Device> {
+        if file.starts_with("/dev") {
+            let devices = self.of_device_file(file);
+            if !devices.is_empty() {
+                return devices;
+            }
+        }
+        self.of_path(file)
+    }
+
+    fn model(&self, directory: &Path, name: &str, transport: Option<Transport>, backing_file: Option<&Path>) -> Option<String> {
+        if let Some(file) = backing_file {
+            return Some(format!("loop device on {}", file.display()));
+        }
+        if let Some(mapped) = self.host.fact(directory.join("dm/name")) {
+            return Some(format!("device-mapper volume {mapped}"));
+        }
+        if let Some(level) = self.host.fact(directory.join("md/level")) {
+            return Some(format!("{level} array"));
+        }
+        if name.starts_with("zram") {
+            return Some("compressed memory".to_owned());
+        }
+        let fact = |fact: &str| self.host.fact(directory.join("device").join(fact));
+        // "ATA" is the name of the standard, a number that of a bus: neither is a maker's.
+        let vendor = fact("vendor").filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"));
+        // SD cards and eMMC have a name instead of a model.
+        let model = [vendor, fact("model").or_else(|| fact("name"))].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let model = model.split_whitespace().collect::<Vec<_>>().join(" ");
+        if model.is_empty() && transport == Some(Transport::Virtio) {
+            Some("virtual disk".to_owned())
+        } else {
+            Some(model).filter(|model| !model.is_empty())
+        }
+    }
+}
+
+/// The path in a loop device's `backing_file`: up to the end of the line, without the mark of a removed file.
+fn backing_path(mut bytes: Vec<u8>) -> PathBuf {
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    if let Some(path) = bytes.strip_suffix(b" (deleted)") {
+        bytes.truncate(path.len());
+    }
+    OsString::from_vec(bytes).into()
+}
+
+/// The transport by the buses in the resolved sysfs path; the last one named is the nearest to the device.
+fn transport(directory: &Path) -> Option<Transport> {
+    let numbered = |part: &str, bus: &str| part.strip_prefix(bus).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    let of_part = |part: &str| match part {
+        "mmc_host" => Some(Transport::Mmc),
+        "nvme" | "nvme-subsystem" => Some(Transport::Nvme),
+        _ if numbered(part, "usb") => Some(Transport::Usb),
+        _ if numbered(part, "virtio") => Some(Transport::Virtio),
+        _ if numbered(part, "ata") => Some(Transport::Ata),
+        _ if numbered(part, "loop") => Some(Transport::Loop),
+        _ => None,
+    };
+    directory.iter().filter_map(OsStr::to_str).filter_map(of_part).next_back()
+}

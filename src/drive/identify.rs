@@ -1,0 +1,206 @@
+//! What lies under a directory: the mount, the devices, whether it is the system's own disk, as facts and as one sentence.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::device::{self, Device, DeviceNumber, Lookup};
+use super::mounts::{self, Mount};
+use crate::platform::{Files, Host};
+use crate::{Context, Result, Side};
+
+/// What kind of thing stores the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// Block devices of this machine.
+    Block,
+    /// Its memory.
+    Memory,
+    /// A program (FUSE); what is behind it is not known.
+    Fuse,
+    /// Another machine, or the host of this virtual one.
+    Network,
+    /// An overlay of directories of other file systems.
+    Overlay,
+    /// Not known.
+    Unknown,
+}
+
+/// All that was found out about what is under a directory. What is not known is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drive {
+    /// The directory, resolved.
+    pub path: PathBuf,
+    /// The number of the file system.
+    pub file_system: DeviceNumber,
+    /// The mount.
+    pub mount: Option<Mount>,
+    /// What stores the files.
+    pub medium: Medium,
+    /// The whole disks on which the file system lies directly; what is under them hangs below each.
+    pub devices: Vec<Device>,
+    /// Whether the running system lies on the same physical drive, or swaps to it.
+    pub is_system_disk: Option<bool>,
+}
+
+impl Drive {
+    /// Finds out what is under a directory.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened. What else cannot be found out is `None`.
+    pub fn identify(host: &Host, files: &dyn Files, directory: &Path) -> Result<Self> {
+        let absolute = std::path::absolute(directory).during("resolve", Side::Host, directory)?;
+        let handle = files.open_root(&host.path(&absolute)).during("open", Side::Host, directory)?;
+        let stat = files.stat(&handle).during("look at", Side::Host, directory)?;
+        let resolved = host.resolve(&absolute).unwrap_or(absolute);
+        Ok(Self::of(host, resolved, stat.device))
+    }
+
+    /// Finds out what is under a resolved directory whose device number is known.
+    #[must_use]
+    pub fn of(host: &Host, resolved: PathBuf, number: DeviceNumber) -> Self {
+        let mounts = host.bytes("/proc/self/mountinfo").map(|list| mounts::parse(&list)).unwrap_or_default();
+        let mount = mounts::holding(&mounts, &resolved, Some(number)).cloned();
+        let mut lookup = Lookup::new(host, &mounts);
+        let devices = mount.as_ref().map(|mount| lookup.of_mount(mount)).unwrap_or_default();
+        let medium = mount.as_ref().map_or(Medium::Unknown, |mount| medium(&mount.fs_type, &devices));
+        let is_system_disk = is_system_disk(host, &mounts, &devices);
+        Self { path: resolved, file_system: number, mount, medium, devices, is_system_disk }
+    }
+
+    /// The physical drives at the bottom, each once; a virtual one whose storage is not a device of this machine counts as physical.
+    #[must_use]
+    pub fn leaves(&self) -> Vec<&Device> {
+        device::leaves(&self.devices)
+    }
+
+    /// The devices whose counters tell of this drive: what a mapped volume or a RAID lies on, but a loop device itself, whose file may share its drive with much else.
+    #[must_use]
+    pub fn counted(&self) -> Vec<DeviceNumber> {
+        fn collect(devices: &[Device], numbers: &mut Vec<DeviceNumber>) {
+            for device in devices {
+                if device.under.is_empty() || device.backing_file.is_some() {
+                    numbers.push(device.number);
+                } else {
+                    collect(&device.under, numbers);
+                }
+            }
+        }
+        let mut numbers = Vec::new();
+        collect(&self.devices, &mut numbers);
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The numbers that stand for this drive when it is locked: those of its physical drives, or of its file system where it has none.
+    #[must_use]
+    pub fn lock_numbers(&self) -> Vec<DeviceNumber> {
+        let leaves: Vec<DeviceNumber> = self.leaves().iter().map(|device| device.number).collect();
+        if leaves.is_empty() { vec![self.file_system] } else { leaves }
+    }
+
+    /// Whether two drives share a physical one; `None` where it is not known what either lies on.
+    #[must_use]
+    pub fn same_physical(&self, other: &Self) -> Option<bool> {
+        if self.file_system == other.file_system {
+            return Some(true);
+        }
+        let known = |drive: &Self| drive.medium == Medium::Memory || !drive.devices.is_empty();
+        (known(self) && known(other)).then(|| share_a_leaf(&self.leaves(), &other.leaves()))
+    }
+
+    /// Whether any device on the way down holds written data in a volatile cache: yes when one does, no when all say that they do not.
+    #[must_use]
+    pub fn volatile_cache(&self) -> Option<bool> {
+        let caches: Vec<Option<bool>> = self.devices.iter().flat_map(Device::all).map(|device| device.volatile_cache).collect();
+        if caches.contains(&Some(true)) {
+            return Some(true);
+        }
+        (!caches.is_empty() && caches.iter().all(Option::is_some)).then_some(false)
+    }
+
+    /// The largest file that the file system can hold, where that is a limit which people meet: FAT stores lengths in 32 bits.
+    #[must_use]
+    pub fn max_file_bytes(&self) -> Option<u64> {
+        let fat = self.mount.as_ref().is_some_and(|mount| matches!(mount.fs_type.as_str(), "vfat" | "msdos"));
+        fat.then_some(u64::from(u32::MAX))
+    }
+}
+
+impl fmt::Display for Drive {
+    /// One sentence for people: `/media/stick on SanDisk Ultra (vfat, 32.0 GB, sdb)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fs_type = self.mount.as_ref().map_or("unknown file system", |mount| mount.fs_type.as_str());
+        let source = self.mount.as_ref().map(|mount| mount.source.to_string_lossy()).unwrap_or_default();
+        write!(f, "{} ", self.path.display())?;
+        match self.medium {
+            Medium::Block => {
+                let each = |value: &dyn Fn(&Device) -> String| self.devices.iter().map(value).collect::<Vec<_>>().join(" + ");
+                let sizes: Option<u64> = self.devices.iter().map(|device| device.size_bytes).sum();
+                let size = sizes.map(|bytes| format!(", {}", crate::units::Bytes(bytes))).unwrap_or_default();
+                write!(f, "on {} ({fs_type}{size}, {})", each(&full_model), each(&|device| device.name.clone()))?;
+            }
+            Medium::Memory => write!(f, "in memory ({fs_type})")?,
+            Medium::Fuse => write!(f, "behind a FUSE program ({fs_type}, {source})")?,
+            Medium::Network => write!(f, "on a share ({fs_type}, {source})")?,
+            Medium::Overlay => write!(f, "on an overlay file system ({fs_type})")?,
+            Medium::Unknown => write!(f, "on an unknown drive ({fs_type})")?,
+        }
+        if self.is_system_disk == Some(true) { f.write_str(", this is the system disk") } else { Ok(()) }
+    }
+}
+
+/// A device's model with what it lies on.
+fn full_model(device: &Device) -> String {
+    let own = device.model.as_deref().unwrap_or("an unknown drive");
+    if device.under.is_empty() || device.backing_file.is_some() {
+        return own.to_owned();
+    }
+    format!("{own} on {}", device.under.iter().map(full_model).collect::<Vec<_>>().join(" + "))
+}
+
+fn medium(fs_type: &str, devices: &[Device]) -> Medium {
+    match fs_type {
+        _ if !devices.is_empty() => Medium::Block,
+        "tmpfs" | "ramfs" | "devtmpfs" => Medium::Memory,
+        "overlay" | "overlayfs" | "aufs" | "fuse.fuse-overlayfs" => Medium::Overlay,
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "9p" | "virtiofs" | "vboxsf" => Medium::Network,
+        _ if fs_type.starts_with("fuse") => Medium::Fuse,
+        _ => Medium::Unknown,
+    }
+}
+
+fn share_a_leaf(some: &[&Device], others: &[&Device]) -> bool {
+    some.iter().any(|device| others.iter().any(|other| device.number == other.number))
+}
+
+fn is_system_disk(host: &Host, mounts: &[Mount], devices: &[Device]) -> Option<bool> {
+    let own = device::leaves(devices);
+    if own.is_empty() {
+        return None;
+    }
+    let mut lookup = Lookup::new(host, mounts);
+    let [root, usr] = ["/", "/usr"].map(|path| lookup.of_path(Path::new(path)));
+    let swaps = swap_devices(host, &mut lookup);
+    let found = [&root, &usr, &swaps].iter().any(|devices| share_a_leaf(&own, &device::leaves(devices)));
+    // Where the disk of the root is not known (an overlay), only "yes" can be told.
+    if found { Some(true) } else { (!root.is_empty()).then_some(false) }
+}
+
+fn swap_devices(host: &Host, lookup: &mut Lookup<'_>) -> Vec<Device> {
+    let mut devices = Vec::new();
+    for line in host.fact("/proc/swaps").unwrap_or_default().lines().skip(1) {
+        let mut fields = line.split_whitespace();
+        let (Some(name), Some(kind)) = (fields.next(), fields.next()) else { continue };
+        let path = PathBuf::from(String::from_utf8_lossy(&mounts::unescape(name.as_bytes())).into_owned());
+        match kind {
+            "file" => devices.extend(lookup.of_path(&path)),
+            _ => devices.extend(lookup.of_device_file(&path)),
+        }
+    }
+    devices
+}
+
+#[cfg(test)]
+#[path = "identify_tests.rs"]
+mod tests;

@@ -1,0 +1,41 @@
+//! Opening directories that must not lead out of where they are: through no link, into no other mount, not even a bind mount of the same file system.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::Handle;
+
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens a directory by its name in another, only when it lies on the same mount.
+///
+/// # Errors
+/// `EXDEV` where another file system is mounted there, `ELOOP` or `ENOTDIR` where no directory is; else what the system answered.
+pub fn open_dir_beneath(dir: &Handle, name: &Path) -> io::Result<Handle> {
+    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    match retry_on_intr(|| rustix::fs::openat2(dir, name, DIRECTORY | OFlags::RDONLY, Mode::empty(), resolve)) {
+        Ok(fd) => Ok(Handle::new(fd)),
+        // Before Linux 5.6 and in some containers: the device numbers tell all mounts but bind mounts.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let fd = retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY | OFlags::RDONLY, Mode::empty()))?;
+            let same = rustix::fs::fstat(&fd)?.st_dev == rustix::fs::fstat(dir)?.st_dev;
+            if same { Ok(Handle::new(fd)) } else { Err(Errno::XDEV.into()) }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Gives the owner of a directory all rights on it, though it cannot be opened for lack of them. A link is not followed.
+///
+/// # Errors
+/// What the system answered: `EPERM` when it is someone else's.
+pub fn grant_owner(dir: &Handle, name: &Path) -> io::Result<()> {
+    let fd = retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY | OFlags::PATH, Mode::empty()))?;
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) | Mode::RWXU;
+    // The only name of a directory that is held but not open, and that cannot be swapped meanwhile.
+    Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", fd.as_raw_fd()), mode)?)
+}
