@@ -6,13 +6,19 @@
 //! spec (TOML) → plan → stage → run → result (JSON) → report
 //! ```
 
+pub mod cache;
+pub mod catalogue;
 pub mod corpus;
 pub mod drive;
+pub mod engine;
 pub mod error;
 pub mod measure;
 pub mod platform;
+pub mod progress;
 pub mod report;
 pub mod result;
+pub mod scenario;
 pub mod units;
+pub mod workload;
 
 pub use error::{Context, Error, IoFailure, Result, Side};

@@ -100,6 +100,12 @@ impl Scale {
     /// 100 %: the same as no scale.
     pub const FULL: Self = Self(10_000);
 
+    /// A scale of so many hundredths of a percent, brought into the allowed range.
+    #[must_use]
+    pub fn from_hundredths(hundredths: u32) -> Self {
+        Self(hundredths.clamp(1, 1_000_000))
+    }
+
     /// Hundredths of a percent.
     #[must_use]
     pub fn hundredths(self) -> u32 {

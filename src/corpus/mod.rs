@@ -1,3 +1,140 @@
 //! Deterministic trees of files: spec + seed + version → names, sizes, times, bytes.
+//!
+//! [`Corpus`] is a spec made concrete by seed and scale; everything else derives from it without touching a drive.
 
+pub mod catalogue;
 pub mod content;
+pub mod generate;
+pub mod identity;
+pub mod locate;
+pub mod manifest;
+pub mod random;
+pub mod scan;
+pub mod sizes;
+pub mod spec;
+pub mod stream;
+pub mod tree;
+pub mod verify;
+
+use serde::{Deserialize, Serialize};
+
+use crate::drive::names::corpus_name;
+use crate::error::{Error, Result};
+use crate::units::Scale;
+use content::{Content, FileBytes};
+use random::Choices;
+use sizes::Sizes;
+use spec::CorpusSpec;
+
+/// 2020-01-01: the first file time. All times are even seconds, which FAT can store.
+const FIRST_TIME: i64 = 1_577_836_800;
+/// The files of a corpus were made over four years, in units of two seconds.
+const TIME_STEPS: u64 = 4 * 365 * 86_400 / 2;
+
+/// A corpus: spec, seed and scale. Equal values mean equal bytes on every machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Corpus {
+    /// The spec.
+    pub spec: CorpusSpec,
+    /// The seed.
+    pub seed: u64,
+    /// The scale in hundredths of a percent.
+    scale_hundredths: u32,
+}
+
+/// A file of a corpus, before its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMeta {
+    /// Which file it is, in manifest order.
+    pub ordinal: u64,
+    /// Path within the corpus, with `/`.
+    pub path: String,
+    /// Length in bytes.
+    pub len: u64,
+    /// Modification time, seconds since 1970.
+    pub mtime: i64,
+}
+
+impl Corpus {
+    /// Makes a spec concrete.
+    ///
+    /// # Errors
+    /// `Refused` when the spec can't be made at this scale.
+    pub fn new(spec: CorpusSpec, seed: u64, scale: Scale) -> Result<Self> {
+        let corpus = Self { spec, seed, scale_hundredths: scale.hundredths() };
+        // Found out here rather than when the files are made.
+        drop(corpus.files()?);
+        Ok(corpus)
+    }
+
+    /// The scale.
+    #[must_use]
+    pub fn scale(&self) -> Scale {
+        Scale::from_hundredths(self.scale_hundredths)
+    }
+
+    /// Number of files.
+    #[must_use]
+    pub fn file_count(&self) -> u64 {
+        self.spec.scaled(self.scale()).0
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn byte_count(&self) -> u64 {
+        self.spec.scaled(self.scale()).1
+    }
+
+    /// The name of its directory in a workspace: `jpg-v1-s0-p100`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        corpus_name(&self.spec.name, self.spec.version, self.seed, self.scale())
+    }
+
+    /// The key of its contents.
+    #[must_use]
+    pub fn key(&self) -> [u8; 32] {
+        content::corpus_key(&self.spec.name, self.spec.version, self.seed)
+    }
+
+    /// What its files contain.
+    ///
+    /// # Errors
+    /// `Refused` when the spec asks for something that there is not.
+    pub fn content(&self) -> Result<Box<dyn Content>> {
+        content::content(&self.spec.content).map_err(|reason| Error::Refused(format!("corpus {}: {reason}", self.spec.name)))
+    }
+
+    /// Its files in manifest order, in constant memory.
+    ///
+    /// # Errors
+    /// `Refused` when there are too few bytes for so many files of this content.
+    pub fn files(&self) -> Result<impl Iterator<Item = FileMeta> + Send + '_> {
+        let refused = |reason| Error::Refused(format!("corpus {} at {} %: {reason}", self.spec.name, self.scale()));
+        let (files, bytes) = self.spec.scaled(self.scale());
+        let key = self.shape_key();
+        let sizes = Sizes::new(&self.spec.sizes, &key, files, bytes, self.content()?.min_len()).map_err(refused)?;
+        let mut times = Choices::new(&key, "times");
+        let paths = tree::paths(&self.spec.tree, &key, files);
+        Ok((0..).zip(paths.zip(sizes)).map(move |(ordinal, (path, len))| {
+            let start = |ordinal: u64| u64::try_from(u128::from(TIME_STEPS) * u128::from(ordinal) / u128::from(files)).unwrap_or(0);
+            let step = start(ordinal) + times.below((start(ordinal + 1) - start(ordinal)).max(1));
+            FileMeta { ordinal, path, len, mtime: FIRST_TIME + 2 * i64::try_from(step).unwrap_or(0) }
+        }))
+    }
+
+    /// Names, sizes and times depend on shape and seed, not on the name: corpora of one shape differ in content alone.
+    fn shape_key(&self) -> [u8; 32] {
+        let shape = serde_json::json!([self.spec.tree, self.spec.sizes, self.spec.files, self.spec.bytes, self.seed]);
+        blake3::derive_key("copysim corpus shape 1", shape.to_string().as_bytes())
+    }
+}
+
+impl FileMeta {
+    /// The file as its content sees it.
+    #[must_use]
+    pub fn bytes<'a>(&'a self, key: &'a [u8; 32]) -> FileBytes<'a> {
+        FileBytes { key, ordinal: self.ordinal, path: &self.path, len: self.len, mtime: self.mtime }
+    }
+}

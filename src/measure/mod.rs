@@ -1,6 +1,8 @@
 //! Time, counts and what follows from them.
 
+pub mod calls;
 mod histogram;
+pub mod sampler;
 pub mod statistics;
 mod timeline;
 

@@ -141,6 +141,42 @@ pub trait Files: Send + Sync {
 /// The file operations of the operating system.
 pub struct OsFiles;
 
+/// A file read from start to end through [`Files`].
+pub struct Reader<'a> {
+    /// The operations.
+    pub files: &'a dyn Files,
+    /// The file.
+    pub file: &'a Handle,
+    /// Where the next read begins.
+    pub offset: u64,
+}
+
+impl io::Read for Reader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.files.read_at(self.file, buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+/// A file written from start to end through [`Files`].
+pub struct Writer<'a> {
+    /// The operations.
+    pub files: &'a dyn Files,
+    /// The file.
+    pub file: &'a Handle,
+}
+
+impl io::Write for Writer<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.files.write(self.file, data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Files for OsFiles {

@@ -100,6 +100,14 @@ impl Fact {
     }
 }
 
+/// The permission bits that new files of this process do not get. Asking the kernel by setting it would disturb other threads, so it is read.
+#[must_use]
+pub fn umask() -> u32 {
+    let status = Host::real().fact("/proc/self/status").unwrap_or_default();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
+}
+
 /// Reads a text file whole.
 ///
 /// # Errors

@@ -11,8 +11,8 @@ mod lock;
 pub use beneath::{grant_owner, open_dir_beneath};
 pub use caches::{Caches, OsCaches};
 pub use clock::{Clock, FakeClock, OsClock};
-pub use files::{Entry, Files, Handle, Kind, OsFiles, Space, Stat, is_unsupported};
-pub use host::{Fact, Host, append, lock_exclusive, read_optional, read_text, write_atomically};
+pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, is_unsupported};
+pub use host::{Fact, Host, append, lock_exclusive, read_optional, read_text, umask, write_atomically};
 pub use linux::{Extents, Usage};
 pub use lock::{Locking, NameLock, lock_file, lock_name};
 

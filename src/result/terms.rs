@@ -185,8 +185,14 @@ closed_set! {
         Close = "close",
         /// Directories, times, permissions, removals.
         Metadata = "metadata",
+        /// Copying within the system (`copy_file_range`): reading and writing in one.
+        Transfer = "transfer",
         /// Flushing to the drive.
         Flush = "flush",
+        /// Waiting for data to be made.
+        Generator = "generator",
+        /// Waiting for another program that copies.
+        Command = "command",
     }
 }
 
@@ -197,6 +203,8 @@ closed_set! {
         Read = "read",
         /// One write call.
         Write = "write",
+        /// One transfer within the system.
+        Transfer = "transfer",
         /// One `fsync`.
         Fsync = "fsync",
         /// Opening an existing file.
@@ -271,15 +279,19 @@ closed_set! {
     Difference {
         /// It is not there.
         Missing = "missing",
-        /// It is there and should not be.
-        Extra = "extra",
-        /// Its length is another.
-        Length = "length",
-        /// Its bytes are others.
-        Content = "content",
-        /// Its modification time is another.
-        Time = "time",
         /// It cannot be read.
         Unreadable = "unreadable",
+        /// It ends early; what is there is right.
+        Truncated = "truncated",
+        /// It goes on after its end.
+        TooLong = "too-long",
+        /// It holds the bytes of another file.
+        Swapped = "swapped",
+        /// Bytes became zero.
+        Zeroed = "zeroed",
+        /// A few bits changed.
+        BitsFlipped = "bits-flipped",
+        /// Bytes changed to something else.
+        Changed = "changed",
     }
 }

@@ -91,6 +91,14 @@ pub struct ContentSpec {
     pub interleave: Option<Interleave>,
 }
 
+impl ContentSpec {
+    /// A kind without keys.
+    #[must_use]
+    pub fn of(kind: ContentKind) -> Self {
+        Self { kind, compressible_percent: None, zero_share_percent: None, interleave: None }
+    }
+}
+
 /// The content that a spec asks for: the table of kinds.
 ///
 /// # Errors

@@ -1,0 +1,246 @@
+//! The manifest of a corpus: a text file that lists path, length, time and BLAKE3 of every file, and the root digest of that list.
+//!
+//! ```text
+//! copysim-manifest/1
+//! corpus {"spec":{…},"seed":0,"scale_hundredths":10000}
+//! <blake3> <length> <mtime> <path>
+//! …
+//! root <blake3 of the lines from the first file to the last>
+//! ```
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+use super::{Corpus, FileMeta};
+use crate::error::{Context, Error, Result, Side};
+use crate::platform::{Files, Handle, Reader, Writer};
+
+/// The name of the manifest in a corpus's directory.
+pub const NAME: &str = "MANIFEST";
+/// The name that it has until it is whole.
+const UNFINISHED: &str = "MANIFEST.unfinished";
+const MAGIC: &str = "copysim-manifest/1";
+/// No line of a well-formed manifest is longer; a foreign file is refused before it fills the memory.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// One file in a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The file.
+    pub meta: FileMeta,
+    /// The BLAKE3 digest of its bytes.
+    pub digest: blake3::Hash,
+}
+
+impl Listed {
+    fn line(&self) -> String {
+        format!("{} {} {} {}\n", self.digest.to_hex(), self.meta.len, self.meta.mtime, self.meta.path)
+    }
+
+    fn parse(line: &str, ordinal: u64) -> Option<Self> {
+        let mut fields = line.splitn(4, ' ');
+        let digest = blake3::Hash::from_hex(fields.next()?).ok()?;
+        let len = fields.next()?.parse().ok()?;
+        let mtime = fields.next()?.parse().ok()?;
+        let path = fields.next().filter(|path| is_safe(path))?.to_owned();
+        Some(Self { meta: FileMeta { ordinal, path, len, mtime }, digest })
+    }
+}
+
+/// Whether a path from a manifest stays below the directory it is taken in.
+fn is_safe(path: &str) -> bool {
+    !path.contains(char::is_control) && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// Sums up files in manifest order to the root digest.
+#[derive(Default)]
+pub struct Root(blake3::Hasher);
+
+impl Root {
+    /// The next file.
+    pub fn add(&mut self, file: &Listed) {
+        self.0.update(file.line().as_bytes());
+    }
+
+    /// The digest of all files added.
+    #[must_use]
+    pub fn digest(&self) -> blake3::Hash {
+        self.0.finalize()
+    }
+}
+
+/// Writes a manifest while its corpus is made; until [`ManifestWriter::finish`] there is none.
+pub struct ManifestWriter<'a> {
+    files: &'a dyn Files,
+    dir: &'a Handle,
+    path: &'a Path,
+    file: Handle,
+    pending: Vec<u8>,
+    root: Root,
+}
+
+impl<'a> ManifestWriter<'a> {
+    /// Begins the manifest of `corpus` in `dir`, which is called `path` in messages.
+    ///
+    /// # Errors
+    /// What the system answered.
+    pub fn create(files: &'a dyn Files, dir: &'a Handle, path: &'a Path, corpus: &Corpus) -> Result<Self> {
+        let file = files.create(dir, Path::new(UNFINISHED), 0o644).during("create", Side::Source, path.join(UNFINISHED))?;
+        let identity = serde_json::to_string(corpus).map_err(|error| Error::Internal(error.to_string()))?;
+        let pending = format!("{MAGIC}\ncorpus {identity}\n").into_bytes();
+        Ok(Self { files, dir, path, file, pending, root: Root::default() })
+    }
+
+    /// Lists the next file.
+    ///
+    /// # Errors
+    /// What the system answered.
+    pub fn add(&mut self, file: &Listed) -> Result<()> {
+        self.root.add(file);
+        self.pending.extend_from_slice(file.line().as_bytes());
+        if self.pending.len() >= 1 << 18 { self.write_pending() } else { Ok(()) }
+    }
+
+    fn write_pending(&mut self) -> Result<()> {
+        let mut writer = Writer { files: self.files, file: &self.file };
+        writer.write_all(&self.pending).during("write to", Side::Source, self.path.join(UNFINISHED))?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Ends the list, flushes it and gives it its name. The files that it lists must be flushed before.
+    ///
+    /// # Errors
+    /// What the system answered; there is no manifest then.
+    pub fn finish(mut self) -> Result<blake3::Hash> {
+        let root = self.root.digest();
+        writeln!(self.pending, "root {}", root.to_hex()).map_err(|error| Error::Internal(error.to_string()))?;
+        self.write_pending()?;
+        let path = self.path.join(NAME);
+        self.files.sync(&self.file).during("flush", Side::Source, &path)?;
+        self.files.close(self.file).during("close", Side::Source, &path)?;
+        self.files.rename(self.dir, Path::new(UNFINISHED), Path::new(NAME)).during("rename", Side::Source, &path)?;
+        self.files.sync(self.dir).during("flush", Side::Source, self.path)?;
+        Ok(root)
+    }
+}
+
+/// A manifest that was found whole.
+pub struct Manifest {
+    /// The corpus that it lists.
+    pub corpus: Corpus,
+    /// Its root digest.
+    pub root: blake3::Hash,
+    file: Handle,
+    first_file: u64,
+}
+
+impl Manifest {
+    /// Opens the manifest in `dir` and checks it from end to end: form, order, counts, root digest. `None` when there is none.
+    ///
+    /// # Errors
+    /// What the system answered, or `Refused` with the reason why it is not a manifest.
+    pub fn open(files: &dyn Files, dir: &Handle, path: &Path) -> Result<Option<Self>> {
+        let name = path.join(NAME);
+        let file = match files.open(dir, Path::new(NAME)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).during("open", Side::Source, &name),
+        };
+        let broken = |reason: &str| Error::Refused(format!("{} is not a valid manifest: {reason}", name.display()));
+        let mut lines = Lines::new(files, &file, 0);
+        let header = (|| Ok::<_, io::Error>((lines.next()?, lines.next()?)))().during("read", Side::Source, &name)?;
+        let (Some(magic), Some(identity)) = header else {
+            return Err(broken("it ends early"));
+        };
+        if magic != MAGIC {
+            return Err(broken("its first line is not a known version"));
+        }
+        let identity = identity.strip_prefix("corpus ").ok_or_else(|| broken("its second line names no corpus"))?;
+        let corpus: Corpus = serde_json::from_str(identity).map_err(|error| broken(&error.to_string()))?;
+        let first_file = lines.offset;
+        let mut manifest = Self { corpus, root: Root::default().digest(), file, first_file };
+        manifest.root = manifest.check(files).during("read", Side::Source, &name)?.map_err(|reason| broken(&reason))?;
+        Ok(Some(manifest))
+    }
+
+    fn check(&self, files: &dyn Files) -> io::Result<Result<blake3::Hash, String>> {
+        let mut root = Root::default();
+        let (mut count, mut bytes) = (0_u64, 0_u64);
+        let mut last = String::new();
+        let mut entries = self.entries(files);
+        for file in entries.by_ref() {
+            let file = file?;
+            if last.as_bytes() >= file.meta.path.as_bytes() {
+                return Ok(Err(format!("{} is out of order", file.meta.path)));
+            }
+            root.add(&file);
+            count += 1;
+            bytes = bytes.saturating_add(file.meta.len);
+            last = file.meta.path;
+        }
+        let expected = format!("root {}", root.digest().to_hex());
+        if entries.trailer != expected {
+            return Ok(Err("its list does not match its root digest".to_owned()));
+        }
+        if (count, bytes) != (self.corpus.file_count(), self.corpus.byte_count()) {
+            return Ok(Err("its files are not as many as its corpus has".to_owned()));
+        }
+        Ok(Ok(root.digest()))
+    }
+
+    /// The files listed, read as they are asked for.
+    pub fn entries<'a>(&'a self, files: &'a dyn Files) -> Entries<'a> {
+        Entries { lines: Lines::new(files, &self.file, self.first_file), ordinal: 0, trailer: String::new() }
+    }
+}
+
+/// Iterates over the files of a manifest.
+pub struct Entries<'a> {
+    lines: Lines<'a>,
+    ordinal: u64,
+    /// The line that ended the list.
+    trailer: String,
+}
+
+impl Iterator for Entries<'_> {
+    type Item = io::Result<Listed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = match self.lines.next() {
+            Ok(line) => line?,
+            Err(error) => return Some(Err(error)),
+        };
+        if let Some(file) = Listed::parse(&line, self.ordinal) {
+            self.ordinal += 1;
+            return Some(Ok(file));
+        }
+        self.trailer = line;
+        None
+    }
+}
+
+struct Lines<'a> {
+    reader: BufReader<Reader<'a>>,
+    offset: u64,
+}
+
+impl<'a> Lines<'a> {
+    fn new(files: &'a dyn Files, file: &'a Handle, offset: u64) -> Self {
+        Self { reader: BufReader::with_capacity(1 << 16, Reader { files, file, offset }), offset }
+    }
+
+    /// The next line without its end; `None` after the last. A line that is not UTF-8 or far too long is `InvalidData`.
+    fn next(&mut self) -> io::Result<Option<String>> {
+        let mut line = Vec::new();
+        let read = io::Read::take(&mut self.reader, LONGEST_LINE).read_until(b'\n', &mut line)?;
+        self.offset += read as u64;
+        if read == 0 {
+            return Ok(None);
+        }
+        if line.pop() != Some(b'\n') {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a line does not end"));
+        }
+        String::from_utf8(line).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line is not UTF-8"))
+    }
+}

@@ -1,0 +1,158 @@
+//! A corpus as it is written in TOML: what there is of it, how big, how it is laid out, what it contains.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::content::ContentSpec;
+use crate::units::Scale;
+
+/// A corpus. Counts and bytes are those at 100 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CorpusSpec {
+    /// Name: letters, digits and dashes.
+    pub name: String,
+    /// Raised whenever a byte, name, size or time of it changes.
+    pub version: u32,
+    /// One sentence for `list` and `show`.
+    pub summary: String,
+    /// What a person calls its files: "photos".
+    #[serde(default = "default_noun")]
+    pub noun: String,
+    /// Number of files.
+    pub files: u64,
+    /// Their bytes in all.
+    pub bytes: u64,
+    /// How the bytes are spread over the files.
+    pub sizes: SizesSpec,
+    /// Names and directories.
+    pub tree: TreeSpec,
+    /// What the files contain.
+    pub content: ContentSpec,
+}
+
+fn default_noun() -> String {
+    "files".to_owned()
+}
+
+/// How sizes are spread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum SizesSpec {
+    /// Log-normal: most files near the median, a long tail of big ones.
+    Lognormal {
+        /// Standard deviation of the logarithm, in hundredths: 45 means that two thirds of the files lie within a factor of e^0.45 of the median.
+        sigma_hundredths: u32,
+        /// No file is smaller.
+        #[serde(default)]
+        least_bytes: u64,
+    },
+    /// By a table of sizes at even steps of the cumulative distribution, smallest first, as `corpus scan` finds it.
+    Quantiles(Vec<u64>),
+}
+
+/// How names and directories are made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum TreeSpec {
+    /// `DCIM/100MEDIA/IMG_0001.JPG`: the folders of a camera.
+    Camera {
+        /// Mean number of pictures in a folder.
+        files_per_folder: u64,
+    },
+    /// `Artist/Album/01 Title.mp3`: a music collection.
+    Albums {
+        /// Mean number of songs on an album.
+        songs_per_album: u64,
+        /// Mean number of albums of an artist.
+        albums_per_artist: u64,
+    },
+    /// `file-01.bin`: numbered files in one folder.
+    Numbered {
+        /// What stands before the number.
+        prefix: String,
+        /// What stands after it.
+        suffix: String,
+    },
+    /// `node_modules/name/dist/part/file.js`: installed source packages, deep and narrow.
+    Packages {
+        /// Mean number of files in a package.
+        files_per_package: u64,
+    },
+    /// `d1/d2/f3.bin`: the shape of a real folder, depth by depth, as `corpus scan` finds it.
+    Nested {
+        /// Number of directories at each depth; the first is the folder itself and so 1.
+        directories: Vec<u64>,
+        /// Number of files directly in the directories of each depth.
+        files: Vec<u64>,
+    },
+}
+
+impl CorpusSpec {
+    /// Reads a spec.
+    ///
+    /// # Errors
+    /// A text that names line, column and what was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let spec: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(plain) {
+            return Err(format!("name = \"{}\": a corpus is named by letters, digits and dashes", self.name.escape_debug()));
+        }
+        if self.files == 0 {
+            return Err("files = 0: a corpus has at least one file".to_owned());
+        }
+        match &self.sizes {
+            SizesSpec::Quantiles(table) if table.len() < 2 || table.len() > 10_000 => {
+                return Err("sizes.quantiles: give between 2 and 10,000 sizes".to_owned());
+            }
+            SizesSpec::Quantiles(table) if table.is_sorted() && table.last() > Some(&0) => {}
+            SizesSpec::Quantiles(_) => return Err("sizes.quantiles: sizes go from the smallest to the largest, which is above 0".to_owned()),
+            SizesSpec::Lognormal { sigma_hundredths, .. } if *sigma_hundredths > 400 => {
+                return Err("sizes.lognormal.sigma_hundredths: at most 400".to_owned());
+            }
+            SizesSpec::Lognormal { least_bytes, .. } if least_bytes.checked_mul(self.files).is_none_or(|least| least > self.bytes) => {
+                return Err("sizes.lognormal.least_bytes: times files it is more than bytes".to_owned());
+            }
+            SizesSpec::Lognormal { .. } => {}
+        }
+        match &self.tree {
+            TreeSpec::Camera { files_per_folder: 0 }
+            | TreeSpec::Albums { songs_per_album: 0, .. }
+            | TreeSpec::Albums { albums_per_artist: 0, .. }
+            | TreeSpec::Packages { files_per_package: 0 } => Err("tree: a mean number is at least 1".to_owned()),
+            TreeSpec::Numbered { prefix, suffix } if !portable(prefix) || !portable(suffix) => {
+                Err("tree.numbered: prefix and suffix hold letters, digits, dashes, underscores and dots only, 100 at most".to_owned())
+            }
+            TreeSpec::Nested { directories, files } => {
+                let fits = directories.len() == files.len() && directories.first() == Some(&1) && !directories.contains(&0);
+                let depth_fits = directories.len() <= 64;
+                let total = files.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count));
+                if fits && depth_fits && total == Some(self.files) {
+                    Ok(())
+                } else {
+                    Err("tree.nested: directories and files have one entry a depth (at most 64), directories begin with 1 and are never 0, \
+                         and the files add up to the number of files"
+                        .to_owned())
+                }
+            }
+            _ => Ok(()),
+        }?;
+        super::content::content(&self.content).map(|_| ())
+    }
+
+    /// The number of files and bytes at a scale: above 64 files the count scales, rounded up; at or below, the sizes do.
+    #[must_use]
+    pub fn scaled(&self, scale: Scale) -> (u64, u64) {
+        if self.files > 64 { (scale.of(self.files), scale.of(self.bytes)) } else { (self.files, scale.of(self.bytes)) }
+    }
+}
+
+fn portable(part: &str) -> bool {
+    part.len() <= 100 && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}

@@ -1,0 +1,50 @@
+//! Reads and writes through the page cache in pieces of 1 MiB: what a file manager does.
+
+use std::path::Path;
+
+use super::{FileEngine, Trees};
+use crate::error::{Context, Result, Side};
+use crate::measure::calls::{Calls, Op};
+
+/// Bytes asked for by one read.
+const PIECE: usize = 1 << 20;
+
+pub struct Buffered;
+
+impl FileEngine for Buffered {
+    fn copy(&self, trees: Trees<'_>, path: &Path, calls: &mut Calls<'_>, buffer: &mut Vec<u8>) -> Result<u64> {
+        let pair = trees.open_pair(path, calls)?;
+        let moved = read_and_write(trees, path, &pair, 0, calls, buffer)?;
+        trees.close_pair(path, pair, calls)?;
+        Ok(moved)
+    }
+
+    fn mechanism(&self) -> &'static str {
+        "read-write"
+    }
+}
+
+/// Moves what is left of a file from `moved` bytes on; returns the bytes moved in all. A file that has its length is not asked for more.
+pub(super) fn read_and_write(
+    trees: Trees<'_>,
+    path: &Path,
+    pair: &super::Pair,
+    mut moved: u64,
+    calls: &mut Calls<'_>,
+    buffer: &mut Vec<u8>,
+) -> Result<u64> {
+    buffer.resize(PIECE, 0);
+    while moved < pair.len {
+        trees.cancel.check()?;
+        let read = calls.time(Op::Read, || trees.files.read(&pair.from, buffer));
+        let read = read.during("read", Side::Source, trees.source_path.join(path))?;
+        calls.reads += 1;
+        calls.read_bytes += read as u64;
+        if read == 0 {
+            break;
+        }
+        trees.write_all(path, &pair.to, &buffer[..read], calls)?;
+        moved += read as u64;
+    }
+    Ok(moved)
+}

@@ -1,0 +1,110 @@
+//! Whether a person should be asked before so much is written for so long.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::events::{Event, Observer};
+use super::plan::{Plan, Source};
+use super::stage::Note;
+use crate::corpus::content::{self, ContentKind, ContentSpec, FileBytes};
+use crate::drive::{RunDir, Workspace};
+use crate::error::{Context, Error, Result, Side};
+use crate::platform::{System, Writer};
+use crate::progress::Cancel;
+use crate::units::{Bytes, Scale, duration};
+
+/// Longer than this is asked for.
+const LONG: Duration = Duration::from_secs(15 * 60);
+/// More of the drive than this is asked for.
+const LARGE_PERCENT: u64 = 10;
+/// How much is written to see how fast a target is to which no corpus is staged.
+const PROBE_BYTES: u64 = 256_000_000;
+/// A target is not tried for longer than this.
+const PROBE_TIME: Duration = Duration::from_secs(20);
+
+/// How long all of a plan takes at the rate of a note, ns: staging, and for every run copying, flushing, comparing and settling.
+#[must_use]
+pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
+    let at_rate = |bytes: u64| (u128::from(bytes) * u128::from(rate.durable_ns) / u128::from(rate.bytes.max(1))) as u64;
+    let copied: u64 = plan.copies.iter().map(|copy| copy.corpus.byte_count()).sum();
+    // A drive that is copied to itself reads as much as it writes; comparing reads it once more.
+    let passes = if plan.stages_on_target() { 2 } else { 1 } + u64::from(plan.options.verify);
+    let settling = u64::try_from(plan.options.settle_time().as_nanos()).unwrap_or(u64::MAX).saturating_add(1_000_000_000);
+    at_rate(staging_bytes).saturating_add(u64::from(plan.runs) * (passes * at_rate(copied)).saturating_add(settling * plan.copies.len() as u64))
+}
+
+/// Tells the estimate, and asks where it is long or the drive is filled by much. `total_bytes` is the size of the target's file system.
+///
+/// # Errors
+/// `Refused` when nobody says yes, with a scale that needs no question.
+pub fn ask(plan: &Plan, rate: Note, staging_bytes: u64, space_bytes: u64, total_bytes: Option<u64>, observer: &dyn Observer) -> Result<()> {
+    let time = estimate_ns(plan, rate, staging_bytes);
+    observer.on(Event::Notice(format!("this takes about {} (the drive took {})", duration(time), crate::units::rate(rate.bytes, rate.durable_ns))));
+    if let Some(limit) = plan.options.max_time.filter(|limit| u128::from(time) > limit.as_nanos()) {
+        observer.on(Event::Notice(format!("no run begins later than --max-time {}", humantime::format_duration(limit))));
+    }
+    let long = time as f64 / LONG.as_nanos() as f64;
+    let large = total_bytes.filter(|&total| total > 0).map_or(0.0, |total| space_bytes as f64 * 100.0 / LARGE_PERCENT as f64 / total as f64);
+    let excess = long.max(large);
+    if excess <= 1.0 || plan.options.yes {
+        return Ok(());
+    }
+    let what = format!(
+        "{} takes about {} and up to {} of the drive's space ({} written in all)",
+        plan.scenario.name,
+        duration(time),
+        Bytes(space_bytes),
+        Bytes(plan.bytes_to_write())
+    );
+    match observer.ask(&format!("{what}. Go on?")) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::Refused("not started: the answer was no".to_owned())),
+        None => {
+            let fitting = Scale::from_hundredths((f64::from(plan.options.scale.hundredths()) / excess).floor() as u32);
+            Err(Error::Refused(format!("{what}: say --yes to do that, or --scale {fitting}% for less")))
+        }
+    }
+}
+
+/// Whether the target's speed is not known from staging: nothing is staged on it.
+#[must_use]
+pub fn needs_probe(plan: &Plan) -> bool {
+    !matches!(plan.source, Source::Target) && !plan.stages_on_target()
+}
+
+/// Writes up to 256 MB to the target, flushed, for at most about 20 s, and removes it: how fast it is.
+///
+/// # Errors
+/// What the system answered, or `Interrupted`.
+pub fn probe(system: System<'_>, workspace: &Workspace<'_>, plan: &Plan, cancel: &Cancel) -> Result<Note> {
+    let run = workspace.new_run()?;
+    let wanted: u64 = plan.copies.iter().map(|copy| copy.corpus.byte_count()).sum();
+    let written = write_probe(system, &run, wanted.min(PROBE_BYTES), cancel);
+    workspace.remove(run)?;
+    written
+}
+
+fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -> Result<Note> {
+    const PIECE: u64 = 16_000_000;
+    const NAME: &str = "probe";
+    let random = ContentSpec::of(ContentKind::Random);
+    let content = content::content(&random).map_err(Error::Internal)?;
+    // Data that no other probe has written: a drive that knows its own data would take them in no time.
+    let seed = system.clock.wall().as_nanosecond().to_le_bytes();
+    let key = *blake3::hash(&seed).as_bytes();
+    let path = run.path.join(NAME);
+    let file = system.files.create(&run.dir, Path::new(NAME), 0o644).during("create", Side::Target, &path)?;
+    let start = system.clock.now_ns();
+    let mut data = vec![0; usize::try_from(wanted.min(PIECE)).unwrap_or(0)];
+    let mut written = 0;
+    while written < wanted && u128::from(system.clock.now_ns() - start) < PROBE_TIME.as_nanos() {
+        cancel.check()?;
+        let size = usize::try_from(wanted - written).map_or(data.len(), |left| left.min(data.len()));
+        content.fill(&FileBytes { key: &key, ordinal: 0, path: NAME, len: wanted, mtime: 0 }, written, &mut data[..size]);
+        std::io::Write::write_all(&mut Writer { files: system.files, file: &file }, &data[..size]).during("write to", Side::Target, &path)?;
+        system.files.sync(&file).or_else(super::phase::ignore_unsupported).during("flush", Side::Target, &path)?;
+        written += size as u64;
+    }
+    system.files.close(file).during("close", Side::Target, &path)?;
+    Ok(Note { at_s: system.clock.wall().as_second(), bytes: written, durable_ns: system.clock.now_ns() - start })
+}

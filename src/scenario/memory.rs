@@ -1,0 +1,53 @@
+//! A source in memory: a directory of this user's own in the machine's memory file system, removed afterwards, and at the next start after a kill.
+
+use std::io;
+use std::path::Path;
+
+use crate::drive::Workspace;
+use crate::error::{Context, Error, Result, Side};
+use crate::platform::{Kind, System};
+
+/// Makes the directory, readable by this user only, or takes it when it is this user's already.
+///
+/// # Errors
+/// `Refused` when something else has its name; what the system answered.
+pub fn create(system: System<'_>, path: &Path) -> Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Error::Internal(format!("{} has no parent", path.display())));
+    };
+    let parent_dir = system.files.open_root(parent).during("open", Side::Source, parent)?;
+    match system.files.make_dir(&parent_dir, Path::new(name), 0o700) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error).during("make directory", Side::Source, path),
+    }
+    let stat = system.files.stat_at(&parent_dir, Path::new(name)).during("look at", Side::Source, path)?;
+    if stat.kind == Kind::Directory && stat.uid == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(Error::Refused(format!("{} is not a directory of yours: remove it, or name a source with --source DIR", path.display())))
+}
+
+/// Removes the directory with the workspace in it, if it is there and nobody uses it. Anything else that lies in it is left.
+///
+/// # Errors
+/// What the system answered; a workspace in use is no error.
+pub fn remove(system: System<'_>, path: &Path) -> Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let Ok(parent_dir) = system.files.open_root(parent) else { return Ok(()) };
+    match system.files.stat_at(&parent_dir, Path::new(name)) {
+        Ok(stat) if stat.kind == Kind::Directory && stat.uid == rustix::process::geteuid().as_raw() => {}
+        _ => return Ok(()),
+    }
+    match Workspace::open_existing(system, path) {
+        Ok(Some(workspace)) => drop(workspace.clean()?),
+        Ok(None) => {}
+        // Another copysim of this user works there.
+        Err(Error::Refused(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    match system.files.remove_dir(&parent_dir, Path::new(name)) {
+        Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error).during("remove", Side::Source, path),
+        _ => Ok(()),
+    }
+}

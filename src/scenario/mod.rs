@@ -1,0 +1,14 @@
+//! Scenarios: from the spec to the plan, from the plan to the record. `spec → plan → stage → run`, and events for those who watch.
+
+pub mod catalogue;
+pub mod consent;
+pub mod events;
+pub mod evidence;
+pub mod facts;
+pub mod memory;
+pub mod options;
+pub mod phase;
+pub mod plan;
+pub mod run;
+pub mod spec;
+pub mod stage;

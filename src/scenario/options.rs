@@ -1,0 +1,98 @@
+//! What the user may choose about a measurement, resolved from the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cache::evict::Wanted;
+use crate::units::Scale;
+use crate::workload::copy::Order;
+
+/// The choices.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Repetitions; `None` for what the scenario says.
+    pub runs: Option<u32>,
+    /// The seed of all corpora.
+    pub seed: u64,
+    /// The size of all corpora.
+    pub scale: Scale,
+    /// The engine's name.
+    pub engine: String,
+    /// Copying threads.
+    pub threads: usize,
+    /// The order of files.
+    pub order: Order,
+    /// What the caches should be.
+    pub cache: Wanted,
+    /// How long the drive must be idle before a window opens; `None` for quiet and 5 s, or 1 s with `--quick`.
+    pub settle: Option<Duration>,
+    /// Whether copies are read again and compared.
+    pub verify: bool,
+    /// Whether the last copy is kept.
+    pub keep: bool,
+    /// No run begins later than this after the first.
+    pub max_time: Option<Duration>,
+    /// No more bytes than this are written.
+    pub max_write: Option<u64>,
+    /// A smaller and quicker look: less settling.
+    pub quick: bool,
+    /// Whether questions count as answered with yes.
+    pub yes: bool,
+    /// Whether names of host and user and serial numbers stay in the record.
+    pub identify: bool,
+    /// The user's own name for the measurement.
+    pub label: Option<String>,
+    /// Where one line for each file copied goes.
+    pub samples: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            runs: None,
+            seed: 0,
+            scale: Scale::FULL,
+            engine: "buffered".to_owned(),
+            threads: 1,
+            order: Order::Manifest,
+            cache: Wanted::Cold,
+            settle: None,
+            verify: true,
+            keep: false,
+            max_time: None,
+            max_write: None,
+            quick: false,
+            yes: false,
+            identify: false,
+            label: None,
+            samples: None,
+        }
+    }
+}
+
+impl Options {
+    /// How long the drive must have been idle.
+    #[must_use]
+    pub fn settle_time(&self) -> Duration {
+        self.settle.unwrap_or(Duration::from_secs(if self.quick { 1 } else { 5 }))
+    }
+}
+
+/// The choices that shape a result, as they stand in the record beside the scenario.
+#[derive(Debug, Serialize)]
+pub struct Recorded<'a> {
+    /// The engine asked for.
+    pub engine: &'a str,
+    /// Copying threads.
+    pub threads: usize,
+    /// The order of files.
+    pub order: &'a str,
+    /// What the caches should be.
+    pub cache: &'a str,
+    /// Seconds of idleness before each window.
+    pub settle_s: f64,
+    /// Whether copies are compared.
+    pub verify: bool,
+}

@@ -1,0 +1,587 @@
+//! One copy, timed: caches prepared, drive idle, window opened, work, flush, window closed, quiet awaited, copy compared, conclusions drawn.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::events::{Event, Observer};
+use super::evidence::{Observed, Origin, conclude};
+use super::options::Options;
+use super::stage::{Staged, makers};
+use crate::cache::evict::{Prepared, Wanted, prepare};
+use crate::cache::flush::{Written, make_durable};
+use crate::corpus::Corpus;
+use crate::corpus::locate;
+use crate::corpus::manifest::Manifest;
+use crate::corpus::verify::{Subject, Verification, verify};
+use crate::drive::counters::{Completions, wait_until_quiet};
+use crate::drive::{CounterReader, Counters, Drive, RunDir};
+use crate::engine::{Engine, Trees};
+use crate::error::{Context, Error, Result, Side};
+use crate::measure::Samples;
+use crate::measure::sampler::sampled;
+use crate::platform::{Host, System, Usage};
+use crate::progress::{Cancel, Counter};
+use crate::result::{
+    self, Cache, DeviceCounters, Evidence, Flag, Flush, Integrity, Latency, Measured, Mismatch, Phase, PhaseKind, PhaseStatus, SlowFile, SourceKind,
+    StartPoint, Timeline, Waits, Window, Work,
+};
+use crate::units::{Bytes, count};
+use crate::workload::copy::{Copied, Order, copy_tree, write_generated};
+
+/// A device is quiet when it has completed no write for this long.
+const QUIET: Duration = Duration::from_secs(1);
+/// No longer is waited for it, nor for an idle drive before a window.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Files whose blocks are looked at after a copy.
+const SAMPLE: u64 = 64;
+/// Files compared at once: enough to keep a drive's queue from running empty.
+const VERIFIERS: usize = 4;
+/// Files in the record that differ.
+const MISMATCHES: usize = 100;
+
+/// The counters of what is under a directory: of the nearest devices, and of the physical ones where these are others.
+pub struct Counted {
+    nearest: Option<CounterReader>,
+    physical: Option<CounterReader>,
+}
+
+impl Counted {
+    /// Opens them.
+    #[must_use]
+    pub fn open(host: &Host, drive: &Drive) -> Self {
+        let nearest = drive.counted();
+        let leaves: Vec<_> = drive.leaves().iter().map(|device| device.number).collect();
+        let physical = (leaves != nearest).then(|| CounterReader::open(host, &leaves)).flatten();
+        Self { nearest: CounterReader::open(host, &nearest), physical }
+    }
+
+    /// What they say now, nearest first; a level that can't be read is left out.
+    fn read(&self) -> [Option<Counters>; 2] {
+        [&self.nearest, &self.physical].map(|reader| reader.as_ref().and_then(|reader| reader.read().ok()))
+    }
+}
+
+/// A role's drive with its counters and its name in the record.
+pub struct Place<'a> {
+    /// What it is.
+    pub drive: &'a Drive,
+    /// Its counters.
+    pub counted: &'a Counted,
+    /// Its id in the record.
+    pub id: &'a str,
+}
+
+/// What is copied.
+pub enum From<'a> {
+    /// A corpus on a drive, or in memory on purpose.
+    Staged {
+        /// The corpus.
+        staged: &'a Staged,
+        /// Where it lies; `None` for memory.
+        place: Option<&'a Place<'a>>,
+    },
+    /// A corpus that is made while it is written, and its manifest.
+    Generated(&'a Manifest),
+}
+
+impl From<'_> {
+    fn manifest(&self) -> &Manifest {
+        match self {
+            Self::Staged { staged, .. } => &staged.manifest,
+            Self::Generated(manifest) => manifest,
+        }
+    }
+
+    fn kind(&self) -> SourceKind {
+        match self {
+            Self::Staged { place: Some(_), .. } => SourceKind::Drive,
+            Self::Staged { place: None, .. } => SourceKind::Memory,
+            Self::Generated(_) => SourceKind::Generated,
+        }
+    }
+}
+
+/// One copy to be made.
+pub struct Job<'a> {
+    /// The system.
+    pub system: System<'a>,
+    /// Who watches.
+    pub observer: &'a dyn Observer,
+    /// Whether to stop.
+    pub cancel: &'a Cancel,
+    /// What the user chose.
+    pub options: &'a Options,
+    /// What is copied.
+    pub from: &'a From<'a>,
+    /// The drive that is written to.
+    pub target: &'a Place<'a>,
+    /// The directory that is written to.
+    pub run: &'a RunDir,
+    /// The moment since which the record counts, ns of the monotonic clock.
+    pub began_ns: u64,
+    /// What the copy is called: "run 2 of 3".
+    pub title: &'a str,
+}
+
+/// Makes the copy. What was found out before a failure is in the phase; the failure itself is returned beside it.
+pub fn copy(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
+    phase.status = PhaseStatus::Failed;
+    let done = attempt(job, phase);
+    match &done {
+        Ok(()) => phase.status = PhaseStatus::Ok,
+        Err(Error::Interrupted(_)) => phase.status = PhaseStatus::Interrupted,
+        Err(Error::Differ(_)) => {}
+        Err(error) => phase.error = Some(error.to_string()),
+    }
+    done
+}
+
+/// A new phase for a copy of a corpus.
+#[must_use]
+pub fn planned(corpus_index: usize) -> Phase {
+    Phase { corpus: Some(corpus_index), ..Phase::new("copy", PhaseKind::Copy) }
+}
+
+/// What was read at one moment.
+struct Moment {
+    usage: [Usage; 2],
+    suspended_ns: u64,
+    source: [Option<Counters>; 2],
+    target: [Option<Counters>; 2],
+}
+
+impl Job<'_> {
+    fn look(&self) -> Moment {
+        let source = match self.from {
+            From::Staged { place: Some(place), .. } => place.counted.read(),
+            _ => [None, None],
+        };
+        Moment {
+            usage: [Usage::of_process(), Usage::of_children()],
+            suspended_ns: self.system.clock.boot_ns().saturating_sub(self.system.clock.now_ns()),
+            source,
+            target: self.target.counted.read(),
+        }
+    }
+
+    fn source_place(&self) -> Option<&Place<'_>> {
+        match self.from {
+            From::Staged { place, .. } => *place,
+            From::Generated(_) => None,
+        }
+    }
+
+    fn same_drive(&self) -> bool {
+        self.source_place().is_some_and(|place| place.id == self.target.id)
+    }
+
+    fn corpus(&self) -> &Corpus {
+        &self.from.manifest().corpus
+    }
+}
+
+/// What the window held.
+struct Timed<'a> {
+    copied: Copied<'a>,
+    returned_ns: u64,
+    durable_ns: Option<u64>,
+    flush: Flush,
+    before: Moment,
+    after: Moment,
+    start_ns: u64,
+    samples: Samples,
+    series: Vec<(String, Measured)>,
+}
+
+fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
+    let Job { system, observer, cancel, options, run, .. } = *job;
+    let engine = Engine::named(&options.engine)?;
+    system.files.sync_filesystem(&run.dir).or_else(ignore_unsupported).during("flush", Side::Target, &run.path)?;
+    let cache = match job.from {
+        From::Staged { staged, place: Some(_) } => {
+            observer.on(Event::Waits(format!("{}: preparing caches", job.title)));
+            let prepared = prepare(system, &staged.manifest, &staged.tree, &staged.path, options.cache, cancel)?;
+            // The list of files is read again so that its own reading is not timed; the tree is not touched.
+            staged.manifest.entries(system.files).try_for_each(|entry| entry.map(drop)).during("read the manifest of", Side::Source, &staged.path)?;
+            Some(prepared)
+        }
+        _ => None,
+    };
+    settle(job)?;
+    cancel.check()?;
+    let timed = window(job, &engine)?;
+    record_window(job, &engine, &timed, phase);
+    if let Some(cache) = &cache {
+        phase.cache = Some(cache_record(cache));
+    }
+    let failed = timed.copied.failure.is_some();
+    if failed {
+        phase.work.files_failed = u64::from(!matches!(timed.copied.failure, Some(Error::Interrupted(_))));
+    } else {
+        (phase.window.quiet_ns, phase.window.quiet_reason) = quiet(job, &timed);
+    }
+    let blocks = if failed { Blocks::default() } else { look_at_blocks(job) };
+    let verification = if failed || !options.verify || !engine.moves_bytes() { None } else { Some(compare(job)?) };
+    phase.integrity = verification.as_ref().map(integrity_record);
+    draw_conclusions(job, &engine, &timed, cache.as_ref(), blocks, verification.as_ref(), phase);
+    if let Some(failure) = timed.copied.failure {
+        return Err(failure);
+    }
+    match verification.filter(|verification| !verification.is_good()) {
+        Some(bad) => Err(differ(job, &bad)),
+        None => Ok(()),
+    }
+}
+
+/// A file system that can't flush is not one that failed to.
+pub(super) fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
+    if crate::platform::is_unsupported(&error) { Ok(()) } else { Err(error) }
+}
+
+/// Waits until the drives have been idle.
+fn settle(job: &Job<'_>) -> Result<()> {
+    let time = job.options.settle_time();
+    if time.is_zero() {
+        return Ok(());
+    }
+    job.observer.on(Event::Waits(format!("{}: waiting until the drive has been idle for {}", job.title, humantime::format_duration(time))));
+    let places = [Some(job.target), job.source_place().filter(|_| !job.same_drive())];
+    for place in places.into_iter().flatten() {
+        match &place.counted.nearest {
+            Some(reader) => {
+                if let Err(reason) = wait_until_quiet(reader, job.system.clock, Completions::OfAll, time, LONGEST_WAIT) {
+                    job.observer.on(Event::Notice(format!("{} was not idle before the window: {reason}", place.drive.path.display())));
+                }
+            }
+            // Without counters there is nothing to see; a pause is what is left.
+            None => job.system.clock.sleep(time),
+        }
+        job.cancel.check()?;
+    }
+    Ok(())
+}
+
+fn window<'a>(job: &Job<'a>, engine: &Engine) -> Result<Timed<'a>> {
+    let Job { system, observer, cancel, options, run, .. } = *job;
+    let counter = Arc::new(Counter::default());
+    let corpus = job.corpus();
+    let what = format!("{}: copying {} files, {}", job.title, count(corpus.file_count()), Bytes(corpus.byte_count()));
+    observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: true });
+    let places: Vec<&Place<'_>> = [Some(job.target), job.source_place().filter(|_| !job.same_drive())].into_iter().flatten().collect();
+    let mut series = vec![("work".to_owned(), Measured::WrittenBytes)];
+    for place in &places {
+        series.extend([(place.id.to_owned(), Measured::ReadBytes), (place.id.to_owned(), Measured::WrittenBytes)]);
+    }
+    let mut opened: Option<(u64, Moment)> = None;
+    let look = || {
+        let mut values = vec![i64::try_from(counter.bytes()).ok()];
+        for place in &places {
+            let counters = place.counted.read()[0];
+            values.push(counters.and_then(|counters| i64::try_from(counters.read_bytes).ok()));
+            values.push(counters.and_then(|counters| i64::try_from(counters.written_bytes).ok()));
+        }
+        values
+    };
+    let one_file = corpus.files()?.find(|file| file.len > 0).map(|file| file.path);
+    let umask = crate::platform::umask();
+    let work = || -> Result<(Copied<'a>, u64, Option<u64>, Flush)> {
+        let source = match job.from {
+            From::Staged { staged, .. } => (&staged.tree, staged.path.as_path()),
+            From::Generated(_) => (&run.dir, Path::new("the generator")),
+        };
+        let trees = Trees {
+            files: system.files,
+            source: source.0,
+            source_path: source.1,
+            target: &run.dir,
+            target_path: &run.path,
+            umask,
+            counter: &counter,
+            cancel,
+        };
+        let mut open = || {
+            let moment = job.look();
+            opened = Some((system.clock.now_ns(), moment));
+        };
+        let mut copied = match job.from {
+            From::Staged { staged, .. } => {
+                open();
+                copy_tree(trees, &staged.manifest, engine, options.threads, options.order, system.clock)
+            }
+            From::Generated(manifest) => write_generated(trees, &manifest.corpus, makers(), system.clock, &mut open),
+        };
+        let start = opened.as_ref().map_or_else(|| system.clock.now_ns(), |(start, _)| *start);
+        let returned_ns = system.clock.now_ns() - start;
+        if copied.failure.is_some() || !engine.moves_bytes() {
+            let flush = Flush { method: "none".to_owned(), device_flushes: None, volatile_cache: None, reaches_medium: result::Answer::Unknown };
+            return Ok((copied, returned_ns, None, flush));
+        }
+        let written = Written { files: system.files, dir: &run.dir, path: &run.path, one_file: one_file.as_deref() };
+        let mut flushes = || job.target.counted.read()[0].and_then(|counters| counters.flushes);
+        let volatile = job.target.drive.volatile_cache();
+        let flush_start = system.clock.now_ns();
+        let (flush, flushed) = match make_durable(&written, &mut copied.calls, &mut flushes, volatile) {
+            Ok(done) => done,
+            Err(failure) => {
+                copied.failure = Some(failure);
+                (Flush { method: "failed".to_owned(), device_flushes: None, volatile_cache: volatile, reaches_medium: result::Answer::No }, false)
+            }
+        };
+        let end = system.clock.now_ns();
+        // The other threads have nothing to do meanwhile: the flush is one thread's.
+        copied.thread_ns += end - flush_start;
+        Ok((copied, returned_ns, flushed.then_some(end - start), flush))
+    };
+    let (done, samples) = sampled(system.clock, series.len(), look, work);
+    let after = job.look();
+    observer.on(Event::Ends);
+    let (copied, returned_ns, durable_ns, flush) = done?;
+    let Some((start_ns, before)) = opened else {
+        return Err(copied.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
+    };
+    Ok(Timed { copied, returned_ns, durable_ns, flush, before, after, start_ns, samples, series })
+}
+
+fn record_window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &mut Phase) {
+    let Timed { copied, before, after, .. } = timed;
+    let calls = &copied.calls;
+    phase.start_ns = timed.start_ns.saturating_sub(job.began_ns);
+    phase.window =
+        Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: copied.first_done_ns, ..Window::default() };
+    (phase.files, phase.bytes) = (copied.files, copied.bytes);
+    phase.work = Work {
+        read_bytes: calls.read_bytes,
+        written_bytes: calls.written_bytes,
+        reads: calls.reads,
+        writes: calls.writes,
+        flushes: calls.flushes,
+        files_failed: 0,
+    };
+    let order = match job.options.order {
+        Order::Manifest => "manifest",
+        Order::Readdir => "readdir",
+    };
+    let generated = matches!(job.from, From::Generated(_));
+    phase.engine = Some(result::Engine {
+        name: engine.name(),
+        mechanism: if generated { "write".to_owned() } else { engine.mechanism().to_owned() },
+        threads: u32::try_from(job.options.threads).unwrap_or(u32::MAX),
+        order: order.to_owned(),
+        preserve: vec!["mtime".to_owned(), "permissions".to_owned()],
+        ceiling_bytes_per_s: None,
+    });
+    phase.flush = Some(timed.flush.clone());
+    let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
+    phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited) });
+    let mut device = |id: &str, before: [Option<Counters>; 2], after: [Option<Counters>; 2]| {
+        if let [Some(counters), ..] = difference(before, after) {
+            phase.device.insert(id.to_owned(), device_record(&counters));
+        }
+    };
+    device(job.target.id, before.target, after.target);
+    if let Some(place) = job.source_place().filter(|_| !job.same_drive()) {
+        device(place.id, before.source, after.source);
+    }
+    let usage = cpu(timed);
+    phase.time = Some(Waits {
+        calls_ns: calls.groups().iter().copied().collect::<BTreeMap<_, _>>(),
+        outside_ns: copied.thread_ns.saturating_sub(calls.total_ns()),
+        user_ns: Some(usage.user_ns),
+        system_ns: Some(usage.system_ns),
+        overlap_ns: None,
+    });
+    phase.latency = calls.latencies().iter().map(|(op, histogram)| Latency::of(*op, StartPoint::Submit, histogram)).collect();
+    phase.timeline = Some(timeline(timed));
+    let slow = |slow: &crate::workload::copy::Slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns };
+    phase.slowest_files = copied.slowest.iter().map(slow).collect();
+}
+
+/// CPU time of this process and of the programs that it started and waited for.
+fn cpu(timed: &Timed<'_>) -> Usage {
+    let [own, children] = [0, 1].map(|index| timed.after.usage[index].since(timed.before.usage[index]));
+    Usage { user_ns: own.user_ns + children.user_ns, system_ns: own.system_ns + children.system_ns }
+}
+
+/// Samples as the record has them: counters of devices count from the window's opening.
+fn timeline(timed: &Timed<'_>) -> Timeline {
+    let names: Vec<(&str, Measured)> = timed.series.iter().map(|(of, what)| (of.as_str(), *what)).collect();
+    let mut timeline = Timeline::of(timed.samples.clone(), &names);
+    for series in &mut timeline.series {
+        let base = series.values.iter().flatten().next().copied().unwrap_or(0);
+        series.values.iter_mut().flatten().for_each(|value| *value -= base);
+    }
+    timeline
+}
+
+fn difference(before: [Option<Counters>; 2], after: [Option<Counters>; 2]) -> [Option<Counters>; 2] {
+    [0, 1].map(|level| Some(after[level]?.since(&before[level]?)))
+}
+
+fn device_record(counters: &Counters) -> DeviceCounters {
+    DeviceCounters {
+        read_bytes: counters.read_bytes,
+        written_bytes: counters.written_bytes,
+        reads: counters.reads,
+        writes: counters.writes,
+        flushes: counters.flushes,
+        discards: counters.discards,
+        foreign_bytes: None,
+        inflight_union_ns: None,
+        io_ticks_ns: Some(counters.io_ticks_ns),
+    }
+}
+
+fn cache_record(prepared: &Prepared) -> Cache {
+    Cache {
+        method: prepared.method.clone(),
+        data: prepared.data,
+        metadata: prepared.metadata,
+        resident_before_bytes: prepared.resident_bytes,
+        device_read_share: None,
+    }
+}
+
+/// When the device stopped writing, or why that is not known.
+fn quiet(job: &Job<'_>, timed: &Timed<'_>) -> (Option<u64>, Option<String>) {
+    let Some(reader) = &job.target.counted.nearest else {
+        return (None, Some("the target has no counters".to_owned()));
+    };
+    let Some(durable_ns) = timed.durable_ns else {
+        return (None, Some("the data were not flushed".to_owned()));
+    };
+    job.observer.on(Event::Waits(format!("{}: waiting until the drive is quiet", job.title)));
+    match wait_until_quiet(reader, job.system.clock, Completions::OfWrites, QUIET, LONGEST_WAIT) {
+        // No completion after the flush: it was quiet then.
+        Ok(last) => (Some(last.saturating_sub(timed.start_ns).max(durable_ns)), None),
+        Err(reason) => (None, Some(reason.to_string())),
+    }
+}
+
+/// What a sample of the copy's files says about their blocks.
+#[derive(Default, Clone, Copy)]
+struct Blocks {
+    shared_share: Option<f64>,
+    stored_share: Option<f64>,
+}
+
+fn look_at_blocks(job: &Job<'_>) -> Blocks {
+    let files = job.system.files;
+    let manifest = job.from.manifest();
+    let stride = manifest.corpus.file_count().div_ceil(SAMPLE).max(1);
+    let (mut bytes, mut stored, mut mapped, mut shared) = (0, 0, 0, 0);
+    let mut has_extents = true;
+    for listed in manifest.entries(files).filter_map(std::result::Result::ok).filter(|listed| listed.meta.ordinal % stride == 0) {
+        // A file that is missing or can't be looked at is found by the comparison.
+        let Ok(file) = files.open(&job.run.dir, Path::new(&listed.meta.path)) else { continue };
+        let Ok(stat) = files.stat(&file) else { continue };
+        bytes += stat.len;
+        stored += stat.stored_bytes;
+        match files.extents(&file) {
+            Ok(extents) => (mapped, shared) = (mapped + extents.mapped_bytes, shared + extents.shared_bytes),
+            Err(_) => has_extents = false,
+        }
+    }
+    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    // A file system that counts no blocks (stored 0) tells nothing about compression.
+    Blocks { shared_share: share(shared, mapped).filter(|_| has_extents), stored_share: share(stored, bytes).filter(|&share| share > 0.0) }
+}
+
+/// Reads the copy again, cold, and compares it.
+fn compare(job: &Job<'_>) -> Result<Verification> {
+    let Job { system, observer, cancel, run, .. } = *job;
+    let manifest = job.from.manifest();
+    observer.on(Event::Waits(format!("{}: dropping caches before comparing", job.title)));
+    let subject = Subject { files: system.files, tree: &run.dir, path: &run.path, side: Side::Target };
+    // A copy from which a file is missing can't be sampled: the comparison itself says what is wrong.
+    let prepared = prepare(system, manifest, &run.dir, &run.path, Wanted::Cold, cancel);
+    if let Err(Error::Interrupted(signal)) = prepared {
+        return Err(Error::Interrupted(signal));
+    }
+    let counter = Arc::new(Counter::default());
+    let corpus = &manifest.corpus;
+    let what = format!("{}: comparing {} files, {}", job.title, count(corpus.file_count()), Bytes(corpus.byte_count()));
+    observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
+    let verification = verify(subject, manifest, VERIFIERS, &counter, cancel);
+    observer.on(Event::Ends);
+    verification
+}
+
+fn integrity_record(found: &Verification) -> Integrity {
+    Integrity {
+        files_checked: found.files_checked,
+        files_good: found.files_good,
+        mismatches: found.differences.iter().take(MISMATCHES).map(mismatch_record).collect(),
+    }
+}
+
+fn mismatch_record(difference: &locate::Difference) -> Mismatch {
+    Mismatch {
+        path: difference.path.clone(),
+        difference: difference.kind.word(),
+        first_byte: difference.offset,
+        last_byte: difference.offset.zip(difference.len).map(|(offset, len)| offset + len.saturating_sub(1)),
+        different_bytes: None,
+        second_read_agrees: None,
+        because: Some(difference.sentence()),
+    }
+}
+
+fn differ(job: &Job<'_>, found: &Verification) -> Error {
+    let bad = found.files_checked - found.files_good;
+    let first = found.differences.first().map(locate::Difference::sentence).unwrap_or_default();
+    Error::Differ(format!("{} of {} files of the copy in {} differ: {first}", count(bad), count(found.files_checked), job.run.path.display()))
+}
+
+fn draw_conclusions(
+    job: &Job<'_>,
+    engine: &Engine,
+    timed: &Timed<'_>,
+    cache: Option<&Prepared>,
+    blocks: Blocks,
+    verification: Option<&Verification>,
+    phase: &mut Phase,
+) {
+    let Timed { copied, before, after, .. } = timed;
+    let levels = |before, after| difference(before, after).into_iter().flatten().collect::<Vec<_>>();
+    let (source_counted, target_counted) = (levels(before.source, after.source), levels(before.target, after.target));
+    let waited = phase.source.and_then(|source| source.wait_ns).unwrap_or(0);
+    let calls_ns = copied.calls.total_ns();
+    let undropped_below = cache.is_some_and(|cache| cache.metadata != result::Warmth::Cold);
+    let (origin, stored, loops) = match job.from {
+        From::Staged { staged, place: Some(place) } => {
+            (Origin::Drive(place.drive.medium), staged.stored_bytes, place.drive.devices.iter().any(|device| device.direct_io == Some(false)))
+        }
+        From::Staged { place: None, .. } => (Origin::Memory, None, false),
+        From::Generated(_) => (Origin::Generated, None, false),
+    };
+    let conclusions = conclude(&Observed {
+        bytes: copied.bytes,
+        moves_bytes: engine.moves_bytes(),
+        durable_ns: timed.durable_ns,
+        origin,
+        target: job.target.drive.medium,
+        same_drive: job.same_drive(),
+        wanted: job.options.cache,
+        cache: cache.cloned(),
+        source_stored_bytes: stored,
+        cache_below: loops && undropped_below,
+        source_counted,
+        target_counted,
+        shared_share: blocks.shared_share,
+        copy_stored_share: blocks.stored_share,
+        flush: timed.flush.clone(),
+        tool_ns: copied.thread_ns.saturating_sub(calls_ns) + cpu(timed).user_ns,
+        thread_ns: copied.thread_ns,
+        generator_ns: waited,
+        suspended_ns: after.suspended_ns.saturating_sub(before.suspended_ns),
+        data_differ: verification.map(|verification| !verification.is_good()),
+    });
+    if let (Some(cache), Some(share)) = (&mut phase.cache, conclusions.device_read_share) {
+        cache.device_read_share = Some(share);
+    }
+    let (evidence, flags): (Vec<Evidence>, Vec<Flag>) = (conclusions.evidence, conclusions.flags);
+    phase.evidence = evidence;
+    phase.flags.extend(flags);
+}

@@ -1,0 +1,418 @@
+//! Carries a plan out: workspaces, corpora, runs, record. Whatever ends it, what was done is kept and what was written is removed.
+
+use std::path::PathBuf;
+
+use super::consent;
+use super::events::{Event, Observer};
+use super::facts;
+use super::memory;
+use super::options::Recorded;
+use super::phase::{self, Counted, From, Job, Place};
+use super::plan::{Plan, Source};
+use super::spec::Role;
+use super::stage::{Note, Staged, makers, stage};
+use crate::cache::evict::Wanted;
+use crate::corpus::identity::make_manifest;
+use crate::corpus::manifest::{self, Manifest};
+use crate::drive::space::Room;
+use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
+use crate::error::{Context, Error, Result, Side};
+use crate::platform::{Host, System};
+use crate::progress::{Cancel, Counter};
+use crate::result::{self, Aftermath, Answer, Document, Kept, PhaseStatus, Roles, Status, summary};
+use crate::units::{Bytes, count};
+use crate::workload::copy::Order;
+
+/// What a run needs besides its plan.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// The system.
+    pub system: System<'a>,
+    /// Facts about the machine.
+    pub host: &'a Host,
+    /// Who watches.
+    pub observer: &'a dyn Observer,
+    /// Whether to stop.
+    pub cancel: &'a Cancel,
+    /// Keeps the record as it is now: called after every run and at the end.
+    pub save: &'a dyn Fn(&Document) -> Result<()>,
+}
+
+/// Carries out the plan. The record is complete as far as things went, whatever the outcome.
+pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Document, Result<()>) {
+    let clock = around.system.clock;
+    let began_ns = clock.now_ns();
+    let started_at = clock.wall();
+    let id = blake3::hash(format!("{started_at} {} {began_ns}", std::process::id()).as_bytes()).to_hex()[..12].to_owned();
+    let mut document = Document::begin(id, started_at, copysim);
+    document.label.clone_from(&plan.options.label);
+    document.hosts.push(facts::host(around.host, "h0", plan.options.identify));
+    describe(plan, around, &mut document);
+    let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
+    document.summary = summary::summarise(&document);
+    conclude(&mut document, &outcome);
+    if let Err(failure) = (around.save)(&document) {
+        // A lost record is a failure of its own, unless there was one already.
+        if outcome.is_ok() {
+            outcome = Err(failure);
+            conclude(&mut document, &outcome);
+        }
+    }
+    (document, outcome)
+}
+
+fn conclude(document: &mut Document, outcome: &Result<()>) {
+    (document.status, document.exit_code, document.error) = match outcome {
+        Ok(()) => (Status::Complete, Some(0), None),
+        Err(error @ Error::Interrupted(_)) => (Status::Interrupted, Some(error.exit_code()), Some(error.to_string())),
+        Err(error) => (Status::Failed, Some(error.exit_code()), Some(error.to_string())),
+    };
+}
+
+fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
+    document.drives = facts::drives(around.system, &plan.target_drive, "d0", "h0");
+    let source = match &plan.source {
+        Source::Target => Some("d0"),
+        Source::Directory(_, drive) => {
+            document.drives.extend(facts::drives(around.system, drive, "d1", "h0"));
+            Some("d1")
+        }
+        Source::Memory(path) => {
+            let mut drive = result::Drive::unknown("d1", "h0");
+            (drive.path, drive.kind) = (Some(path.display().to_string()), result::DriveKind::Memory);
+            document.drives.push(drive);
+            Some("d1")
+        }
+        Source::Generated => None,
+    };
+    let options = Recorded {
+        engine: &plan.options.engine,
+        threads: plan.options.threads,
+        order: if plan.options.order == Order::Manifest { "manifest" } else { "readdir" },
+        cache: match plan.options.cache {
+            Wanted::Cold => "cold",
+            Wanted::Warm => "warm",
+            Wanted::AsIs => "as-is",
+        },
+        settle_s: plan.options.settle_time().as_secs_f64(),
+        verify: plan.options.verify,
+    };
+    document.scenarios.push(result::Scenario {
+        name: plan.scenario.name.clone(),
+        spec_digest: plan.spec_digest.to_hex().to_string(),
+        spec: serde_json::json!({ "scenario": plan.scenario, "options": options, "runs": plan.runs }),
+        scale_percent: plan.options.scale,
+        roles: Roles { source: source.map(str::to_owned), target: Some("d0".to_owned()) },
+    });
+}
+
+/// A corpus ready to be copied.
+enum Ready {
+    OnTarget(Box<Staged>),
+    OnSource(Box<Staged>),
+    InMemory(Box<Staged>),
+    Generated(Box<Manifest>),
+}
+
+/// Everything that is open while a plan is carried out.
+struct Bench<'a> {
+    plan: &'a Plan,
+    around: Around<'a>,
+    target: Workspace<'a>,
+    target_counted: Counted,
+    source: Option<(Workspace<'a>, Counted, &'a Drive)>,
+    memory: Option<(Workspace<'a>, PathBuf)>,
+    _lock: DriveLock,
+}
+
+impl<'a> Bench<'a> {
+    fn carry_out(plan: &'a Plan, around: Around<'a>, document: &mut Document, began_ns: u64) -> Result<()> {
+        around.observer.on(Event::Notice(format!("measuring {}", plan.target_drive)));
+        let bench = Self::open(plan, around)?;
+        let done = bench.work(document, began_ns);
+        let closed = bench.close(document);
+        done.and(closed)
+    }
+
+    fn open(plan: &'a Plan, around: Around<'a>) -> Result<Self> {
+        let Around { system, host, .. } = around;
+        let mut numbers = plan.target_drive.lock_numbers();
+        if let Source::Directory(_, drive) = &plan.source {
+            numbers.extend(drive.lock_numbers());
+        }
+        let lock = DriveLock::take(host, numbers)?;
+        let target = open_workspace(around, &plan.target)?;
+        let source = match &plan.source {
+            Source::Directory(path, drive) if *path == plan.target => {
+                return Err(Error::Refused(format!("{} is source and target at once ({drive}): name two directories", path.display())));
+            }
+            Source::Directory(path, drive) => {
+                if drive.same_physical(&plan.target_drive) == Some(true) {
+                    around.observer.on(Event::Notice("source and target lie on the same physical drive: it reads and writes at once".to_owned()));
+                }
+                Some((open_workspace(around, path)?, Counted::open(host, drive), drive.as_ref()))
+            }
+            _ => None,
+        };
+        let memory = match &plan.source {
+            Source::Memory(path) => {
+                memory::remove(system, path)?;
+                memory::create(system, path)?;
+                Some((Workspace::open_or_create(system, path)?, path.clone()))
+            }
+            _ => None,
+        };
+        let target_counted = Counted::open(host, &plan.target_drive);
+        Ok(Self { plan, around, target, target_counted, source, memory, _lock: lock })
+    }
+
+    fn work(&self, document: &mut Document, began_ns: u64) -> Result<()> {
+        let Self { plan, around, .. } = self;
+        self.check_space()?;
+        if consent::needs_probe(plan) {
+            around.observer.on(Event::Waits("trying how fast the target is".to_owned()));
+            let note = consent::probe(around.system, &self.target, plan, around.cancel)?;
+            self.consent(note, 0)?;
+        }
+        let mut ready = Vec::new();
+        for (index, copy) in plan.copies.iter().enumerate() {
+            let corpus = self.prepare(index, copy.from)?;
+            document.corpora.push(self.corpus_record(&corpus));
+            ready.push(corpus);
+        }
+        let first_ns = around.system.clock.now_ns();
+        for index in 1..=plan.runs {
+            let spent = u128::from(around.system.clock.now_ns() - first_ns);
+            if index > 1 && plan.options.max_time.is_some_and(|limit| spent > limit.as_nanos()) {
+                around.observer.on(Event::Notice(format!("--max-time is over: {} of {} runs were made", index - 1, plan.runs)));
+                break;
+            }
+            document.runs.push(result::Run { index, scenario: 0, order: index, arm: None, phases: Vec::new() });
+            for (corpus_index, corpus) in ready.iter().enumerate() {
+                let mut phase = phase::planned(corpus_index);
+                let done = self.copy_once(index, corpus, &mut phase, began_ns);
+                if let Some(run) = document.runs.last_mut() {
+                    run.phases.push(phase);
+                }
+                done?;
+            }
+            document.summary = summary::summarise(document);
+            (around.save)(document)?;
+        }
+        Ok(())
+    }
+
+    fn check_space(&self) -> Result<()> {
+        let Self { plan, around, .. } = self;
+        let files = around.system.files;
+        let check = |workspace: &Workspace<'_>, drive: Option<&Drive>, needed: &dyn Fn(&Plan) -> crate::drive::space::Need| -> Result<()> {
+            let space = files.space(workspace.handle()).during("ask for the space of", Side::Target, workspace.path())?;
+            let room = Room { space, max_file_bytes: drive.and_then(Drive::max_file_bytes) };
+            if let Some(warning) = plan.check_space(workspace.directory(), room, needed)? {
+                around.observer.on(Event::Notice(warning));
+            }
+            Ok(())
+        };
+        let present = self.target.corpora()?;
+        check(&self.target, Some(&plan.target_drive), &|plan| plan.target_need(&present))?;
+        if let Some((workspace, _, drive)) = &self.source {
+            let present = workspace.corpora()?;
+            check(workspace, Some(drive), &|plan| plan.source_need(&present))?;
+        }
+        let need = plan.target_need(&present);
+        around.observer.on(Event::Notice(format!(
+            "up to {} of space are used on it and {} are written to it, all below {}",
+            Bytes(need.space_bytes()),
+            Bytes(plan.bytes_to_write()),
+            self.target.path().display()
+        )));
+        Ok(())
+    }
+
+    fn consent(&self, note: Note, staging_bytes: u64) -> Result<()> {
+        let space = self.around.system.files.space(self.target.handle()).during("ask for the space of", Side::Target, self.target.path())?;
+        let need = self.plan.target_need(&[]);
+        consent::ask(self.plan, note, staging_bytes, need.space_bytes(), space.total_bytes, self.around.observer)
+    }
+
+    fn prepare(&self, index: usize, from: Role) -> Result<Ready> {
+        let Around { system, observer, cancel, .. } = self.around;
+        let corpus = &self.plan.copies[index].corpus;
+        let on = |workspace: &Workspace<'_>, asks: bool| {
+            let mut first = |note: Note| if asks { self.consent(note, corpus.byte_count().saturating_sub(note.bytes)) } else { Ok(()) };
+            let staged = stage(system, workspace, corpus, observer, cancel, &mut first);
+            if staged.is_err() {
+                remove_unfinished(self.around, workspace)?;
+            }
+            staged.map(Box::new)
+        };
+        match (from, &self.source, &self.memory) {
+            (Role::Target, ..) => on(&self.target, true).map(Ready::OnTarget),
+            (Role::Source, Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
+            (Role::Source, None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
+            (Role::Source, None, None) => {
+                let counter = std::sync::Arc::new(Counter::default());
+                let what = format!("computing the digests of {} files, {}", count(corpus.file_count()), Bytes(corpus.byte_count()));
+                observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
+                // The list lies with the runs: it goes when they go.
+                let run = self.target.new_run()?;
+                let made = make_manifest(system, corpus, &run.dir, &run.path, makers(), &counter, cancel);
+                observer.on(Event::Ends);
+                made.map(|manifest| Ready::Generated(Box::new(manifest)))
+            }
+        }
+    }
+
+    fn corpus_record(&self, ready: &Ready) -> result::Corpus {
+        let (manifest, staged) = match ready {
+            Ready::OnTarget(staged) | Ready::OnSource(staged) | Ready::InMemory(staged) => (&staged.manifest, Some(staged)),
+            Ready::Generated(manifest) => (manifest.as_ref(), None),
+        };
+        let now = self.around.system.clock.wall().as_second();
+        let corpus = &manifest.corpus;
+        result::Corpus {
+            name: corpus.spec.name.clone(),
+            version: corpus.spec.version,
+            seed: corpus.seed,
+            scale_percent: corpus.scale(),
+            files: corpus.file_count(),
+            bytes: corpus.byte_count(),
+            root_digest: manifest.root.to_hex().to_string(),
+            stored_bytes: staged.and_then(|staged| staged.stored_bytes),
+            extents: staged.and_then(|staged| staged.extents),
+            staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now - note.at_s).ok()),
+        }
+    }
+
+    fn copy_once(&self, index: u32, ready: &Ready, phase: &mut result::Phase, began_ns: u64) -> Result<()> {
+        let Self { plan, around, .. } = self;
+        self.target.still_here()?;
+        if let Some((workspace, ..)) = &self.source {
+            workspace.still_here()?;
+        }
+        let target = Place { drive: &plan.target_drive, counted: &self.target_counted, id: "d0" };
+        let source = self.source.as_ref().map(|(_, counted, drive)| Place { drive, counted, id: "d1" });
+        let from = match ready {
+            Ready::OnTarget(staged) => From::Staged { staged, place: Some(&target) },
+            Ready::OnSource(staged) => From::Staged { staged, place: source.as_ref() },
+            Ready::InMemory(staged) => From::Staged { staged, place: None },
+            Ready::Generated(manifest) => From::Generated(manifest),
+        };
+        let run = self.target.new_run()?;
+        let title = format!("run {index} of {}", plan.runs);
+        let job = Job {
+            system: around.system,
+            observer: around.observer,
+            cancel: around.cancel,
+            options: &plan.options,
+            from: &from,
+            target: &target,
+            run: &run,
+            began_ns,
+            title: &title,
+        };
+        let done = phase::copy(&job, phase);
+        if plan.options.keep && index == plan.runs && done.is_ok() {
+            return done;
+        }
+        let removed = self.remove(run);
+        done.and(removed)
+    }
+
+    fn remove(&self, run: RunDir) -> Result<()> {
+        let path = run.path.clone();
+        self.around.observer.on(Event::Waits("removing the copy".to_owned()));
+        let removal = self.target.remove(run)?;
+        if let Some(left) = removal.left.into_iter().next() {
+            return Err(left.reason);
+        }
+        self.around.system.files.sync_filesystem(self.target.handle()).or_else(phase::ignore_unsupported).during("flush", Side::Target, path)
+    }
+
+    /// Removes what is not kept, and says in the record what is.
+    fn close(self, document: &mut Document) -> Result<()> {
+        let Self { plan, around, target, source, memory, .. } = self;
+        let freed = match memory {
+            Some((workspace, path)) => {
+                drop(workspace);
+                memory::remove(around.system, &path)
+            }
+            None => Ok(()),
+        };
+        let mut kept = kept_corpora(plan, &target)?;
+        if let Some((workspace, ..)) = &source {
+            kept.extend(kept_corpora(plan, workspace)?);
+        }
+        let last_copied = document.runs.last().and_then(|run| run.phases.last()).is_some_and(|phase| phase.status == PhaseStatus::Ok);
+        let whole = document.runs.len() == plan.runs as usize && last_copied;
+        if plan.options.keep && whole {
+            kept.push(Kept {
+                path: target.path().join("runs").display().to_string(),
+                bytes: Some(plan.copies[0].corpus.byte_count()),
+                what: "the last copy".to_owned(),
+            });
+        }
+        let flushed = around.system.files.sync_filesystem(target.handle());
+        let (unplug, because) = unplug(&plan.target_drive, flushed.is_ok(), document);
+        let directory = target.directory().display();
+        document.aftermath = Some(Aftermath {
+            remove_with: (!kept.is_empty()).then(|| format!("copysim clean {directory}")),
+            kept,
+            unplug,
+            unplug_because: Some(because.to_owned()),
+        });
+        freed
+    }
+}
+
+fn unplug(drive: &Drive, flushed: bool, document: &Document) -> (Answer, &'static str) {
+    let lost =
+        document.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.flush.as_ref()).any(|flush| flush.reaches_medium == Answer::No);
+    match drive.medium {
+        _ if drive.is_system_disk == Some(true) => (Answer::No, "this is the system disk"),
+        Medium::Memory => (Answer::No, "it is memory"),
+        _ if !flushed || lost => (Answer::Unknown, "the last flush is not known to have reached it"),
+        Medium::Block => (Answer::Yes, "everything is flushed; eject it first, as always"),
+        _ => (Answer::Unknown, "what is behind it can't be seen"),
+    }
+}
+
+fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
+    let mut kept = Vec::new();
+    for name in workspace.corpora()? {
+        let mine = plan.copies.iter().find(|copy| copy.corpus.id() == name);
+        kept.push(Kept {
+            path: workspace.corpus_path(&name).display().to_string(),
+            bytes: mine.map(|copy| copy.corpus.byte_count()),
+            what: "corpus, used again by the next run".to_owned(),
+        });
+    }
+    Ok(kept)
+}
+
+/// Opens a workspace, says what a killed run had left there, and removes corpora that were never finished.
+fn open_workspace<'a>(around: Around<'a>, directory: &std::path::Path) -> Result<Workspace<'a>> {
+    let workspace = Workspace::open_or_create(around.system, directory)?;
+    let leftovers = workspace.leftovers();
+    if leftovers.runs > 0 {
+        around.observer.on(Event::Notice(format!(
+            "removed what a run that was killed had left: {} files, {}",
+            count(leftovers.removal.files),
+            Bytes(leftovers.removal.bytes)
+        )));
+    }
+    remove_unfinished(around, &workspace)?;
+    Ok(workspace)
+}
+
+fn remove_unfinished(around: Around<'_>, workspace: &Workspace<'_>) -> Result<()> {
+    for name in workspace.corpora()? {
+        let Some(dir) = workspace.corpus(&name)? else { continue };
+        if around.system.files.stat_at(&dir, manifest::NAME.as_ref()).is_err() {
+            drop(dir);
+            let removal = workspace.remove_corpus(&name)?;
+            around.observer.on(Event::Notice(format!("removed {name}, which was never finished: {}", Bytes(removal.bytes))));
+        }
+    }
+    Ok(())
+}

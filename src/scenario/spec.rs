@@ -1,0 +1,92 @@
+//! A scenario as it is written in TOML: phases over corpora, and how often.
+
+use serde::{Deserialize, Serialize};
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioSpec {
+    /// Its name.
+    pub name: String,
+    /// Raised whenever what it measures changes.
+    pub version: u32,
+    /// What it does, as a phrase.
+    pub summary: String,
+    /// How often all phases are repeated.
+    #[serde(default = "default_runs")]
+    pub runs: u32,
+    /// What is timed, in order.
+    pub phase: Vec<PhaseSpec>,
+}
+
+fn default_runs() -> u32 {
+    3
+}
+
+/// One timed piece of work; its kind is its key, so that errors point at the right characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseSpec {
+    /// Copies a corpus to the target.
+    Copy(CopySpec),
+}
+
+/// A copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopySpec {
+    /// The corpus: a name, or the path of a spec.
+    pub corpus: String,
+    /// Which drive it is copied from.
+    pub from: Role,
+}
+
+/// What a drive does in a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Data are read from it.
+    Source,
+    /// Data are written to it; a copy from it to itself reads too.
+    Target,
+}
+
+impl ScenarioSpec {
+    /// Reads a spec.
+    ///
+    /// # Errors
+    /// A text that names line, column and what was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let spec: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        if spec.phase.is_empty() {
+            return Err("a scenario has at least one [[phase]]".to_owned());
+        }
+        if spec.runs == 0 {
+            return Err("runs = 0: a scenario runs at least once".to_owned());
+        }
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::catalogue::SCENARIOS;
+
+    #[test]
+    fn every_built_in_scenario_parses_and_bears_its_name() {
+        assert_eq!(SCENARIOS.built_in.len(), 24);
+        for (name, text) in SCENARIOS.built_in {
+            assert_eq!(ScenarioSpec::parse(text).unwrap().name, *name);
+        }
+    }
+
+    #[test]
+    fn errors_name_their_place() {
+        let unknown = ScenarioSpec::parse("name = 'x'\nversion = 1\nsummary = ''\n[[phase]]\ncopy = { corpus = 'jpg', form = 'source' }\n");
+        let message = unknown.unwrap_err();
+        assert!(message.contains("line 5") && message.contains("form"), "{message}");
+        let kind = ScenarioSpec::parse("name = 'x'\nversion = 1\nsummary = ''\n[[phase]]\nmove = {}\n").unwrap_err();
+        assert!(kind.contains("line 5") && kind.contains("copy"), "{kind}");
+    }
+}
