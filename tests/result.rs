@@ -393,6 +393,7 @@ fn a_masked_record_says_nothing_about_its_owner() {
     }
     assert_eq!(document.copysim.arguments, ["scenario", "jpg", "/media/user/STICK", "--results=~/r", "HOST:/x", "SERIAL"]);
     assert_eq!((&document.runs, &document.summary), (&open.runs, &open.summary), "figures are left alone");
+    assert_eq!((&document.drives[0].serial, &document.hosts[0].name), (&None, &None));
     let once = document.clone();
     mask(&mut document, &Identity::from_env(&env)).unwrap();
     assert_eq!(document, once);
