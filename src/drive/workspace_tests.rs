@@ -538,10 +538,11 @@ fn a_killed_process_gives_its_locks_back_and_its_run_is_cleaned() {
     assert_eq!(place.around(), before);
 }
 
-/// File operations of the system, of which a test may replace the removal of files and the flush.
+/// File operations of the system, of which a test may replace the removal of files and the flush, or do something when a file is looked at.
 struct Replaced<'a> {
     remove_file: &'a (dyn Fn(&Handle, &Path) -> io::Result<()> + Sync),
     sync: &'a (dyn Fn() -> io::Result<()> + Sync),
+    at_stat: &'a (dyn Fn(&Stat) + Sync),
 }
 
 macro_rules! pass_on {
@@ -559,6 +560,12 @@ impl crate::platform::Files for Replaced<'_> {
         (self.sync)()
     }
 
+    fn stat(&self, file: &Handle) -> io::Result<Stat> {
+        let stat = OS.files.stat(file)?;
+        (self.at_stat)(&stat);
+        Ok(stat)
+    }
+
     pass_on! {
         fn open_root(path: &Path) -> Handle;
         fn open_dir(dir: &Handle, path: &Path) -> Handle;
@@ -569,7 +576,6 @@ impl crate::platform::Files for Replaced<'_> {
         fn write(file: &Handle, data: &[u8]) -> usize;
         fn copy_range(from: &Handle, to: &Handle, len: usize) -> usize;
         fn close(file: Handle) -> ();
-        fn stat(file: &Handle) -> Stat;
         fn stat_at(dir: &Handle, path: &Path) -> Stat;
         fn set_mode(file: &Handle, mode: u32) -> ();
         fn set_mtime(file: &Handle, mtime: (i64, u32)) -> ();
@@ -597,7 +603,7 @@ fn removal_while_held_open(removals: u32) -> (Removal, u64) {
         let number = if name == "other" { u32::MAX } else { seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) };
         if number < removals { OS.files.rename(dir, name, Path::new(&format!(".fuse_hidden{number}"))) } else { OS.files.remove_file(dir, name) }
     };
-    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()) };
+    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &|_| () };
     let clock = crate::platform::FakeClock::default();
     let base = OS.files.open_root(path.parent().unwrap()).unwrap();
     let removal = remove_tree(System { files: &files, clock: &clock, caches: OS.caches }, &base, path.parent().unwrap(), path.file_name().unwrap());
@@ -621,7 +627,7 @@ fn a_medium_that_takes_a_file_but_not_its_content_is_read_only() {
     let remove_file = |dir: &Handle, name: &Path| OS.files.remove_file(dir, name);
     for (errno, code, expected) in [(libc::EROFS, 2, "the target is read-only"), (libc::EIO, 1, "cannot write to")] {
         drop(place.open());
-        let files = Replaced { remove_file: &remove_file, sync: &|| Err(io::Error::from_raw_os_error(errno)) };
+        let files = Replaced { remove_file: &remove_file, sync: &|| Err(io::Error::from_raw_os_error(errno)), at_stat: &|_| () };
         let system = System { files: &files, ..OS };
         let Err(error) = Workspace::open_or_create(system, &place.target) else { panic!("not refused") };
         assert!(error.to_string().starts_with(expected), "{error}");
@@ -642,10 +648,32 @@ fn what_cannot_be_removed_is_named_and_the_rest_goes() {
     }
     let remove_file =
         |dir: &Handle, name: &Path| if name == "bad" { Err(io::Error::from_raw_os_error(libc::EIO)) } else { OS.files.remove_file(dir, name) };
-    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()) };
+    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &|_| () };
     let base = OS.files.open_root(path.parent().unwrap()).unwrap();
     let removal = remove_tree(System { files: &files, ..OS }, &base, path.parent().unwrap(), path.file_name().unwrap());
     assert_eq!((removal.files, removal.directories, removal.left_count, removal.left.len()), (50, 0, 50, 50));
     assert!(removal.left.iter().all(|left| left.path.ends_with("bad") && left.path.exists()));
     assert!(removal.to_string().contains("50 could not be removed, the first: cannot remove "), "{removal}");
+}
+
+#[test]
+fn a_lock_on_a_marker_that_was_removed_meanwhile_is_none() {
+    let place = Place::new();
+    drop(place.open());
+    let marker = place.workspace().join(marker::NAME);
+    let swapped = std::sync::Once::new();
+    // Another process cleans the workspace and makes it again between our opening and our locking.
+    let at_stat = |stat: &Stat| {
+        if stat.kind == Kind::File {
+            swapped.call_once(|| {
+                fs::remove_file(&marker).unwrap();
+                fs::write(&marker, marker::content(2)).unwrap();
+            });
+        }
+    };
+    let remove_file = |dir: &Handle, name: &Path| OS.files.remove_file(dir, name);
+    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &at_stat };
+    let _workspace = Workspace::open_or_create(System { files: &files, ..OS }, &place.target).unwrap();
+    assert!(swapped.is_completed());
+    assert!(place.refusal().starts_with("another copysim is using"));
 }
