@@ -1,6 +1,8 @@
 //! One run for each physical drive: a name on the machine for each, and who holds it.
 
-use super::DeviceNumber;
+use std::path::Path;
+
+use super::{DeviceNumber, mounts};
 use crate::platform::{Host, NameLock, Stat, lock_name};
 use crate::{Context, Error, Result, Side};
 
@@ -46,12 +48,15 @@ fn holder_of_name(host: &Host, name: &str) -> Option<u32> {
 }
 
 /// The process that holds the lock of a file, by the kernel's list: `1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF`, device in hexadecimal.
-pub(super) fn holder_of_file(host: &Host, file: &Stat) -> Option<u32> {
-    let of = format!("{:02x}:{:02x}:{}", file.device.0, file.device.1, file.inode);
+pub(super) fn holder_of_file(host: &Host, path: &Path, file: &Stat) -> Option<u32> {
+    // The list has the number of the mount, the file that of its subvolume.
+    let mounts = host.bytes("/proc/self/mountinfo").map(|list| mounts::parse(&list)).unwrap_or_default();
+    let mount = mounts::holding(&mounts, path, Some(file.device)).map_or(file.device, |mount| mount.device);
+    let names = [file.device, mount].map(|(major, minor)| format!("{major:02x}:{minor:02x}:{}", file.inode));
     host.fact("/proc/locks")?.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         // A "->" stands before the kind of those who wait.
-        let held = fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&of.as_str());
+        let held = fields.get(1) == Some(&"FLOCK") && names.iter().any(|name| fields.get(5) == Some(&name.as_str()));
         fields.get(4).filter(|_| held)?.parse().ok()
     })
 }
@@ -90,7 +95,13 @@ mod tests {
         std::fs::write(root.path().join("proc/locks"), locks).unwrap();
         let stat = |inode| Stat { kind: Kind::File, len: 0, stored_bytes: 0, mtime: (0, 0), mode: 0, device: (8, 16), inode, uid: 0 };
         let host = Host::at(root.path());
-        assert_eq!(holder_of_file(&host, &stat(77)), Some(22));
-        assert_eq!(holder_of_file(&host, &stat(78)), None);
+        let holder = |file| holder_of_file(&host, Path::new("/pool/file"), &file);
+        assert_eq!((holder(stat(77)), holder(stat(78))), (Some(22), None));
+        // A subvolume's number is not the one in the list.
+        let file = Stat { device: (0, 36), ..stat(77) };
+        assert_eq!(holder(file), None);
+        std::fs::create_dir(root.path().join("proc/self")).unwrap();
+        std::fs::write(root.path().join("proc/self/mountinfo"), "27 1 8:16 / /pool rw - btrfs /dev/sdb rw").unwrap();
+        assert_eq!(holder(file), Some(22));
     }
 }

@@ -129,8 +129,10 @@ struct Walk<'a> {
 /// What one look through a directory came to.
 #[derive(Default)]
 struct Pass {
+    /// Something was removed, or a directory was found to be entered.
     progress: bool,
-    held_open: Vec<OsString>,
+    /// There was a name of a file that is held open. Removing it may have made another such name.
+    held_open: bool,
 }
 
 impl Walk<'_> {
@@ -160,13 +162,16 @@ impl Walk<'_> {
                 continue;
             }
             let level = &mut self.levels[depth];
-            if !pass.held_open.is_empty() && level.tries < HELD_OPEN_TRIES {
+            if pass.held_open && level.tries <= HELD_OPEN_TRIES {
+                // Those of processes that have ended are gone at the second look.
+                if level.tries > 0 {
+                    self.system.clock.sleep(HELD_OPEN_WAIT);
+                }
                 level.tries += 1;
-                self.system.clock.sleep(HELD_OPEN_WAIT);
                 continue;
             }
-            for name in pass.held_open {
-                self.leave(name, "remove", io::Error::other("another process still has it open"));
+            if pass.held_open {
+                self.leave_held_open(&current);
             }
             match self.go_up(base, current) {
                 Some(parent) => current = parent,
@@ -234,15 +239,16 @@ impl Walk<'_> {
                 return if full { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
             }
             let held_open = is_held_open(&entry.name);
+            pass.held_open |= held_open;
             match files.remove_file(current, name) {
-                Ok(()) if held_open => pass.held_open.push(entry.name),
+                Ok(()) if held_open => {}
                 Ok(()) => {
                     pass.progress = true;
                     self.removal.files += 1;
                     self.removal.bytes += stat.stored_bytes;
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(_) if held_open => pass.held_open.push(entry.name),
+                Err(_) if held_open => {}
                 Err(error) => self.leave(entry.name, "remove", error),
             }
             Ok(())
@@ -253,9 +259,22 @@ impl Walk<'_> {
             let path = self.path();
             self.removal.leave(path, "list", error);
         }
-        // Those that are gone by now were left from a process that has ended.
-        pass.held_open.retain(|name| files.stat_at(current, Path::new(name)).is_ok());
         pass
+    }
+
+    /// Reports the names of files that are held open as they are now: each attempt to remove one may have changed it.
+    fn leave_held_open(&mut self, current: &Handle) {
+        let files = self.system.files;
+        let listed = files.list(current, &mut |entry| {
+            if is_held_open(&entry.name) {
+                self.leave(entry.name, "remove", io::Error::other("another process still has it open"));
+            }
+            Ok(())
+        });
+        if let Err(error) = listed {
+            let path = self.path();
+            self.removal.leave(path, "list", error);
+        }
     }
 
     /// Opens a directory to be emptied, which needs all its owner's rights.

@@ -175,7 +175,7 @@ impl<'s> Workspace<'s> {
             return Err(Error::Refused(foreign(path, "has no valid MARKER")));
         }
         if locking == Locking::Busy {
-            return Err(Error::Refused(busy(&format!("using {}", shown(path)), holder_of_file(&Host::real(), &stat))));
+            return Err(Error::Refused(busy(&format!("using {}", shown(path)), holder_of_file(&Host::real(), path, &stat))));
         }
         // Between opening and locking it may have been removed by the one who held the lock.
         match files.stat_at(top, name) {

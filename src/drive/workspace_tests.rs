@@ -21,7 +21,15 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::below(tempfile::tempdir().unwrap())
+    }
+
+    /// In memory where the machine has a place for that: for tests that make much.
+    fn in_memory() -> Self {
+        Self::below(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    fn below(root: tempfile::TempDir) -> Self {
         let (target, outside) = (root.path().join("stick"), root.path().join("outside"));
         for dir in [&target, &outside] {
             fs::create_dir_all(dir.join("photos")).unwrap();
@@ -324,7 +332,7 @@ fn foreign_files_are_left_alone_and_named_and_keep_the_workspace() {
 
 #[test]
 fn a_tree_two_thousand_levels_deep_is_removed_in_few_descriptors() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let workspace = place.open();
     let run = workspace.new_run().unwrap();
     let name = "d".repeat(200);
@@ -334,15 +342,18 @@ fn a_tree_two_thousand_levels_deep_is_removed_in_few_descriptors() {
         OS.files.create(&dir, Path::new("file"), 0o600).unwrap();
         dir = OS.files.open_dir(&dir, Path::new(&name)).unwrap();
     }
-    let open = fs::read_dir("/proc/self/fd").unwrap().count();
-    println!("{open} descriptors before");
+    drop(dir);
+    // Far fewer than levels, and with room for the tests that run at the same time.
+    let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, rustix::process::Rlimit { current: Some(500), ..limits }).unwrap();
     let removal = workspace.remove(run).unwrap();
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limits).unwrap();
     assert_eq!((removal.files, removal.directories, removal.left_count), (2000, 2001, 0), "{removal}");
 }
 
 #[test]
 fn a_hundred_thousand_names_in_one_directory_are_removed() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let workspace = place.open();
     let run = workspace.new_run().unwrap();
     for number in 0..100_000 {
@@ -525,4 +536,144 @@ fn a_killed_process_gives_its_locks_back_and_its_run_is_cleaned() {
     assert_eq!((workspace.leftovers().runs, workspace.leftovers().removal.files), (1, 1));
     crate::drive::DriveLock::take(&Host::real(), drive).unwrap();
     assert_eq!(place.around(), before);
+}
+
+/// File operations of the system, of which a test may replace the removal of files and the flush, or do something when a file is looked at.
+struct Replaced<'a> {
+    remove_file: &'a (dyn Fn(&Handle, &Path) -> io::Result<()> + Sync),
+    sync: &'a (dyn Fn() -> io::Result<()> + Sync),
+    at_stat: &'a (dyn Fn(&Stat) + Sync),
+}
+
+macro_rules! pass_on {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        $(fn $name(&self, $($argument: $kind),*) -> io::Result<$answer> { OS.files.$name($($argument),*) })*
+    };
+}
+
+impl crate::platform::Files for Replaced<'_> {
+    fn remove_file(&self, dir: &Handle, path: &Path) -> io::Result<()> {
+        (self.remove_file)(dir, path)
+    }
+
+    fn sync(&self, _file: &Handle) -> io::Result<()> {
+        (self.sync)()
+    }
+
+    fn stat(&self, file: &Handle) -> io::Result<Stat> {
+        let stat = OS.files.stat(file)?;
+        (self.at_stat)(&stat);
+        Ok(stat)
+    }
+
+    pass_on! {
+        fn open_root(path: &Path) -> Handle;
+        fn open_dir(dir: &Handle, path: &Path) -> Handle;
+        fn open(dir: &Handle, path: &Path) -> Handle;
+        fn create(dir: &Handle, path: &Path, mode: u32) -> Handle;
+        fn read(file: &Handle, buffer: &mut [u8]) -> usize;
+        fn read_at(file: &Handle, buffer: &mut [u8], offset: u64) -> usize;
+        fn write(file: &Handle, data: &[u8]) -> usize;
+        fn copy_range(from: &Handle, to: &Handle, len: usize) -> usize;
+        fn close(file: Handle) -> ();
+        fn stat_at(dir: &Handle, path: &Path) -> Stat;
+        fn set_mode(file: &Handle, mode: u32) -> ();
+        fn set_mtime(file: &Handle, mtime: (i64, u32)) -> ();
+        fn sync_filesystem(file: &Handle) -> ();
+        fn make_dir(dir: &Handle, path: &Path, mode: u32) -> ();
+        fn remove_dir(dir: &Handle, path: &Path) -> ();
+        fn rename(dir: &Handle, from: &Path, to: &Path) -> ();
+        fn list(dir: &Handle, each: &mut dyn FnMut(crate::platform::Entry) -> io::Result<()>) -> ();
+        fn advise_sequential(file: &Handle) -> ();
+        fn evict(file: &Handle) -> ();
+        fn resident_bytes(file: &Handle, len: u64) -> u64;
+        fn extents(file: &Handle) -> crate::platform::Extents;
+        fn space(file: &Handle) -> crate::platform::Space;
+    }
+}
+
+/// What removing a run comes to when another process has a file open for so many removals, on a file system that keeps open files under other names.
+fn removal_while_held_open(removals: u32) -> (Removal, u64) {
+    let place = Place::new();
+    let path = place.open().new_run().unwrap().path;
+    fs::write(path.join("open"), "x").unwrap();
+    fs::write(path.join("other"), "x").unwrap();
+    let seen = std::sync::atomic::AtomicU32::new(0);
+    let remove_file = |dir: &Handle, name: &Path| {
+        let number = if name == "other" { u32::MAX } else { seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) };
+        if number < removals { OS.files.rename(dir, name, Path::new(&format!(".fuse_hidden{number}"))) } else { OS.files.remove_file(dir, name) }
+    };
+    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &|_| () };
+    let clock = crate::platform::FakeClock::default();
+    let base = OS.files.open_root(path.parent().unwrap()).unwrap();
+    let removal = remove_tree(System { files: &files, clock: &clock, caches: OS.caches }, &base, path.parent().unwrap(), path.file_name().unwrap());
+    assert_eq!(path.exists(), !removal.is_complete());
+    (removal, crate::platform::Clock::now_ns(&clock))
+}
+
+#[test]
+fn files_held_open_are_waited_for_and_then_reported() {
+    let (removal, waited) = removal_while_held_open(3);
+    assert!(removal.is_complete(), "{removal}");
+    assert!((100_000_000..=400_000_000).contains(&waited), "{waited} ns");
+    let (removal, waited) = removal_while_held_open(u32::MAX - 1);
+    assert_eq!((removal.left_count, waited), (1, 1_000_000_000), "{removal}");
+    assert!(removal.to_string().contains(".fuse_hidden") && removal.to_string().contains("still has it open"), "{removal}");
+}
+
+#[test]
+fn a_medium_that_takes_a_file_but_not_its_content_is_read_only() {
+    let place = Place::new();
+    let remove_file = |dir: &Handle, name: &Path| OS.files.remove_file(dir, name);
+    for (errno, code, expected) in [(libc::EROFS, 2, "the target is read-only"), (libc::EIO, 1, "cannot write to")] {
+        drop(place.open());
+        let files = Replaced { remove_file: &remove_file, sync: &|| Err(io::Error::from_raw_os_error(errno)), at_stat: &|_| () };
+        let system = System { files: &files, ..OS };
+        let Err(error) = Workspace::open_or_create(system, &place.target) else { panic!("not refused") };
+        assert!(error.to_string().starts_with(expected), "{error}");
+        assert_eq!(error.exit_code(), code);
+        assert!(!place.workspace().join(PROBE).exists());
+    }
+}
+
+#[test]
+fn what_cannot_be_removed_is_named_and_the_rest_goes() {
+    let place = Place::new();
+    let path = place.open().new_run().unwrap().path;
+    for dir in 0..50 {
+        fs::create_dir(path.join(format!("{dir}"))).unwrap();
+        for file in ["bad", "good"] {
+            fs::write(path.join(format!("{dir}/{file}")), "x").unwrap();
+        }
+    }
+    let remove_file =
+        |dir: &Handle, name: &Path| if name == "bad" { Err(io::Error::from_raw_os_error(libc::EIO)) } else { OS.files.remove_file(dir, name) };
+    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &|_| () };
+    let base = OS.files.open_root(path.parent().unwrap()).unwrap();
+    let removal = remove_tree(System { files: &files, ..OS }, &base, path.parent().unwrap(), path.file_name().unwrap());
+    assert_eq!((removal.files, removal.directories, removal.left_count, removal.left.len()), (50, 0, 50, 50));
+    assert!(removal.left.iter().all(|left| left.path.ends_with("bad") && left.path.exists()));
+    assert!(removal.to_string().contains("50 could not be removed, the first: cannot remove "), "{removal}");
+}
+
+#[test]
+fn a_lock_on_a_marker_that_was_removed_meanwhile_is_none() {
+    let place = Place::new();
+    drop(place.open());
+    let marker = place.workspace().join(marker::NAME);
+    let swapped = std::sync::Once::new();
+    // Another process cleans the workspace and makes it again between our opening and our locking.
+    let at_stat = |stat: &Stat| {
+        if stat.kind == Kind::File {
+            swapped.call_once(|| {
+                fs::remove_file(&marker).unwrap();
+                fs::write(&marker, marker::content(2)).unwrap();
+            });
+        }
+    };
+    let remove_file = |dir: &Handle, name: &Path| OS.files.remove_file(dir, name);
+    let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &at_stat };
+    let _workspace = Workspace::open_or_create(System { files: &files, ..OS }, &place.target).unwrap();
+    assert!(swapped.is_completed());
+    assert!(place.refusal().starts_with("another copysim is using"));
 }
