@@ -39,7 +39,7 @@ pub(super) struct Jpeg;
 impl Content for Jpeg {
     fn min_len(&self) -> u64 {
         let [smallest, ..] = PICTURES;
-        Front::new(smallest, jiff::civil::DateTime::default()).shortest_file(0)
+        Front::new(smallest, jiff::civil::DateTime::default()).len() + smallest.shortest_scan(0)
     }
 
     fn fill(&self, file: &FileBytes<'_>, offset: u64, buffer: &mut [u8]) {
@@ -55,7 +55,6 @@ impl Content for Jpeg {
 
 /// What precedes the scan and has the same length in each file.
 struct Front {
-    picture: Picture,
     start: Vec<u8>,
     thumbnail: Scan,
     tables: Vec<u8>,
@@ -66,15 +65,11 @@ impl Front {
         let thumbnail_len = exif::THUMBNAIL.shortest_scan(THUMBNAIL_BLOCK);
         let start = [&START_OF_IMAGE[..], &exif::segment(picture, date, thumbnail_len)].concat();
         let thumbnail = exif::THUMBNAIL.scan(start.len() as u64, thumbnail_len);
-        Self { picture, start, thumbnail, tables: picture.tables() }
+        Self { start, thumbnail, tables: picture.tables() }
     }
 
     fn len(&self) -> u64 {
         self.start.len() as u64 + self.thumbnail.len() + FILLER_HEAD + self.tables.len() as u64
-    }
-
-    fn shortest_file(&self, block_len: u64) -> u64 {
-        self.len() + self.picture.shortest_scan(block_len)
     }
 }
 
@@ -90,14 +85,15 @@ struct Layout {
 
 impl Layout {
     fn of(file: &FileBytes<'_>) -> Self {
-        let date = file.date();
         let [smallest, larger @ ..] = PICTURES;
-        let fitting = larger.into_iter().rev().map(|picture| Front::new(picture, date)).find(|front| front.shortest_file(USUAL_BLOCK) <= file.len);
-        let front = fitting.unwrap_or_else(|| Front::new(smallest, date));
+        let front_len = Front::new(smallest, file.date()).len();
+        let fits = |picture: &Picture| front_len + picture.shortest_scan(USUAL_BLOCK) <= file.len;
+        let picture = larger.into_iter().rev().find(fits).unwrap_or(smallest);
+        let front = Front::new(picture, file.date());
         // The scan goes to the very end; its length does not depend on where it starts.
-        let scan_len = front.picture.scan(0, file.len - front.len()).len();
+        let scan_len = picture.scan(0, file.len - front_len).len();
         let scan_start = file.len - scan_len;
-        let scan = front.picture.scan(scan_start, scan_len);
+        let scan = picture.scan(scan_start, scan_len);
         let filler_start = front.start.len() as u64 + front.thumbnail.len();
         let tables_start = scan_start - front.tables.len() as u64;
         let filler_len = tables_start - filler_start;
