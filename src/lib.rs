@@ -8,6 +8,7 @@
 
 pub mod cache;
 pub mod catalogue;
+pub mod cli;
 pub mod corpus;
 pub mod drive;
 pub mod engine;

@@ -1,3 +1,7 @@
 //! The binary: parse, call, exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(copysim::cli::main())
+}

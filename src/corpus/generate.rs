@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::manifest::ManifestWriter;
+use super::manifest::{self, ManifestWriter};
 use super::stream::{hash_stream, with_stream};
 use super::{Corpus, tree};
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{Files, Handle, System, Writer};
+use crate::platform::{Files, Handle, System, Writer, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 
 /// The directory of a corpus that holds its files, beside the manifest.
@@ -32,7 +32,9 @@ pub fn generate(
     let tree_path = path.join(FILES);
     files.make_dir(dir, Path::new(FILES), 0o755).during("make directory", Side::Source, &tree_path)?;
     let tree = files.open_dir(dir, Path::new(FILES)).during("open", Side::Source, &tree_path)?;
-    let mut manifest = ManifestWriter::create(files, dir, path, corpus)?;
+    let unfinished = path.join(manifest::UNFINISHED);
+    let list = files.create(dir, Path::new(manifest::UNFINISHED), 0o644).during("create", Side::Source, &unfinished)?;
+    let mut list = ManifestWriter::new(files, list, unfinished, corpus)?;
     let mut maker = FileMaker { files, tree: &tree, tree_path: &tree_path, open: None, last: String::new() };
     with_stream(corpus, threads, system.clock, |stream| {
         hash_stream(
@@ -47,11 +49,17 @@ pub fn generate(
                 }
                 look(counter.bytes())
             },
-            |listed| manifest.add(&listed),
+            |listed| list.add(&listed),
         )
     })?;
-    files.sync_filesystem(dir).during("flush", Side::Source, path)?;
-    manifest.finish()
+    files.sync_filesystem(dir).or_else(ignore_unsupported).during("flush", Side::Source, path)?;
+    let (root, file) = list.finish()?;
+    let name = path.join(manifest::NAME);
+    files.sync(&file).or_else(ignore_unsupported).during("flush", Side::Source, &name)?;
+    files.close(file).during("close", Side::Source, &name)?;
+    files.rename(dir, Path::new(manifest::UNFINISHED), Path::new(manifest::NAME)).during("rename", Side::Source, &name)?;
+    files.sync(dir).or_else(ignore_unsupported).during("flush", Side::Source, path)?;
+    Ok(root)
 }
 
 /// Creates one file after another and the directories that they need.

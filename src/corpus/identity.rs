@@ -9,7 +9,7 @@ use super::{Corpus, catalogue};
 use crate::catalogue::Environment;
 use crate::drive::workspace::NAME as WORKSPACE;
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{Handle, System};
+use crate::platform::{System, memory_file};
 use crate::progress::{Cancel, Counter};
 use crate::units::Scale;
 
@@ -118,23 +118,17 @@ fn names_content(corpus: &Corpus) -> bool {
     !matches!(&corpus.spec.tree, super::spec::TreeSpec::Numbered { prefix, .. } if prefix == "file-")
 }
 
-/// Makes the manifest of a corpus without its files, in an empty directory of copysim's own, so that a tree without one can be compared.
+/// Makes the manifest of a corpus without its files, in memory: so that a tree without one can be compared.
 ///
 /// # Errors
 /// What the system answered, or `Interrupted`.
-pub fn make_manifest(
-    system: System<'_>,
-    corpus: &Corpus,
-    dir: &Handle,
-    path: &Path,
-    threads: usize,
-    counter: &Counter,
-    cancel: &Cancel,
-) -> Result<Manifest> {
-    let mut writer = ManifestWriter::create(system.files, dir, path, corpus)?;
+pub fn make_manifest(system: System<'_>, corpus: &Corpus, threads: usize, counter: &Counter, cancel: &Cancel) -> Result<Manifest> {
+    let name = Path::new("the manifest in memory");
+    let file = memory_file().during("make", Side::Host, name)?;
+    let mut writer = ManifestWriter::new(system.files, file, name.to_path_buf(), corpus)?;
     digest_into(system, corpus, threads, counter, cancel, |listed| writer.add(&listed))?;
-    writer.finish()?;
-    Manifest::open(system.files, dir, path)?.ok_or_else(|| Error::Internal("the manifest just made is gone".to_owned()))
+    let (_, file) = writer.finish()?;
+    Manifest::read(system.files, file, name)
 }
 
 /// Makes a corpus without writing it and hands each file with its digest to `each`, in manifest order.

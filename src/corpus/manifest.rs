@@ -9,7 +9,7 @@
 //! ```
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Corpus, FileMeta};
 use crate::error::{Context, Error, Result, Side};
@@ -18,7 +18,7 @@ use crate::platform::{Files, Handle, Reader, Writer};
 /// The name of the manifest in a corpus's directory.
 pub const NAME: &str = "MANIFEST";
 /// The name that it has until it is whole.
-const UNFINISHED: &str = "MANIFEST.unfinished";
+pub const UNFINISHED: &str = "MANIFEST.unfinished";
 const MAGIC: &str = "copysim-manifest/1";
 /// No line of a well-formed manifest is longer; a foreign file is refused before it fills the memory.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -69,26 +69,24 @@ impl Root {
     }
 }
 
-/// Writes a manifest while its corpus is made; until [`ManifestWriter::finish`] there is none.
+/// Writes a manifest while its corpus is made. It is one when its last line is there.
 pub struct ManifestWriter<'a> {
     files: &'a dyn Files,
-    dir: &'a Handle,
-    path: &'a Path,
     file: Handle,
+    path: PathBuf,
     pending: Vec<u8>,
     root: Root,
 }
 
 impl<'a> ManifestWriter<'a> {
-    /// Begins the manifest of `corpus` in `dir`, which is called `path` in messages.
+    /// Begins the manifest of `corpus` in an empty file that is called `path` in messages.
     ///
     /// # Errors
-    /// What the system answered.
-    pub fn create(files: &'a dyn Files, dir: &'a Handle, path: &'a Path, corpus: &Corpus) -> Result<Self> {
-        let file = files.create(dir, Path::new(UNFINISHED), 0o644).during("create", Side::Source, path.join(UNFINISHED))?;
+    /// `Internal` when the corpus can't be written as JSON.
+    pub fn new(files: &'a dyn Files, file: Handle, path: PathBuf, corpus: &Corpus) -> Result<Self> {
         let identity = serde_json::to_string(corpus).map_err(|error| Error::Internal(error.to_string()))?;
         let pending = format!("{MAGIC}\ncorpus {identity}\n").into_bytes();
-        Ok(Self { files, dir, path, file, pending, root: Root::default() })
+        Ok(Self { files, file, path, pending, root: Root::default() })
     }
 
     /// Lists the next file.
@@ -103,25 +101,20 @@ impl<'a> ManifestWriter<'a> {
 
     fn write_pending(&mut self) -> Result<()> {
         let mut writer = Writer { files: self.files, file: &self.file };
-        writer.write_all(&self.pending).during("write to", Side::Source, self.path.join(UNFINISHED))?;
+        writer.write_all(&self.pending).during("write to", Side::Source, &self.path)?;
         self.pending.clear();
         Ok(())
     }
 
-    /// Ends the list, flushes it and gives it its name. The files that it lists must be flushed before.
+    /// Ends the list and gives the file back, written but not flushed.
     ///
     /// # Errors
-    /// What the system answered; there is no manifest then.
-    pub fn finish(mut self) -> Result<blake3::Hash> {
+    /// What the system answered.
+    pub fn finish(mut self) -> Result<(blake3::Hash, Handle)> {
         let root = self.root.digest();
-        writeln!(self.pending, "root {}", root.to_hex()).map_err(|error| Error::Internal(error.to_string()))?;
+        self.pending.extend_from_slice(format!("root {}\n", root.to_hex()).as_bytes());
         self.write_pending()?;
-        let path = self.path.join(NAME);
-        self.files.sync(&self.file).during("flush", Side::Source, &path)?;
-        self.files.close(self.file).during("close", Side::Source, &path)?;
-        self.files.rename(self.dir, Path::new(UNFINISHED), Path::new(NAME)).during("rename", Side::Source, &path)?;
-        self.files.sync(self.dir).during("flush", Side::Source, self.path)?;
-        Ok(root)
+        Ok((root, self.file))
     }
 }
 
@@ -142,14 +135,21 @@ impl Manifest {
     /// What the system answered, or `Refused` with the reason why it is not a manifest.
     pub fn open(files: &dyn Files, dir: &Handle, path: &Path) -> Result<Option<Self>> {
         let name = path.join(NAME);
-        let file = match files.open(dir, Path::new(NAME)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).during("open", Side::Source, &name),
-        };
+        match files.open(dir, Path::new(NAME)) {
+            Ok(file) => Self::read(files, file, &name).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).during("open", Side::Source, &name),
+        }
+    }
+
+    /// Checks the manifest in an open file, as [`Manifest::open`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read(files: &dyn Files, file: Handle, name: &Path) -> Result<Self> {
         let broken = |reason: &str| Error::Refused(format!("{} is not a valid manifest: {reason}", name.display()));
         let mut lines = Lines::new(files, &file, 0);
-        let header = (|| Ok::<_, io::Error>((lines.next()?, lines.next()?)))().during("read", Side::Source, &name)?;
+        let header = (|| Ok::<_, io::Error>((lines.next()?, lines.next()?)))().during("read", Side::Source, name)?;
         let (Some(magic), Some(identity)) = header else {
             return Err(broken("it ends early"));
         };
@@ -160,8 +160,8 @@ impl Manifest {
         let corpus: Corpus = serde_json::from_str(identity).map_err(|error| broken(&error.to_string()))?;
         let first_file = lines.offset;
         let mut manifest = Self { corpus, root: Root::default().digest(), file, first_file };
-        manifest.root = manifest.check(files).during("read", Side::Source, &name)?.map_err(|reason| broken(&reason))?;
-        Ok(Some(manifest))
+        manifest.root = manifest.check(files).during("read", Side::Source, name)?.map_err(|reason| broken(&reason))?;
+        Ok(manifest)
     }
 
     fn check(&self, files: &dyn Files) -> io::Result<Result<blake3::Hash, String>> {

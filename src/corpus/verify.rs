@@ -56,11 +56,13 @@ pub struct Subject<'a> {
     pub side: Side,
 }
 
-/// Reads the whole tree and compares it with the manifest, with several files in flight. Whoever wants the drive's answer drops the caches before.
+/// Flushes the tree, drops each file from the cache, reads it again from the drive and compares it with the manifest, with several files in flight.
 ///
 /// # Errors
 /// `Interrupted`, or when the manifest can't be read. A file that can't be read is a difference.
 pub fn verify(subject: Subject<'_>, manifest: &Manifest, threads: usize, counter: &Counter, cancel: &Cancel) -> Result<Verification> {
+    // A tree that can't be flushed because it can't be written to has nothing to flush.
+    let _ = subject.files.sync_filesystem(subject.tree);
     let found = Mutex::new(Verification::default());
     thread::scope(|scope| {
         let (send, receive) = bounded::<Listed>(4 * threads.max(1));
@@ -126,7 +128,8 @@ fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &C
     if stat.kind != FileKind::File {
         return Err(differs(Kind::Missing));
     }
-    // Advice only: reading goes on without it.
+    // Out of this machine's cache, so that the drive answers; and only advice, without which reading goes on.
+    let _ = files.evict(&file);
     let _ = files.advise_sequential(&file);
     let mut hasher = blake3::Hasher::new();
     let mut len = 0;

@@ -12,6 +12,7 @@ use crate::error::{Context, Error, Result, Side};
 use crate::measure::calls::{Calls, Op};
 use crate::platform::{Files, Handle};
 use crate::progress::{Cancel, Counter};
+use crate::workload::samples::FileLog;
 
 pub use command::Command;
 
@@ -34,6 +35,8 @@ pub struct Trees<'a> {
     pub counter: &'a Counter,
     /// Whether it should stop.
     pub cancel: &'a Cancel,
+    /// Where a line for each file goes, if anywhere.
+    pub log: Option<&'a FileLog>,
 }
 
 /// A way of copying one file after another. Several threads may use one engine at once.

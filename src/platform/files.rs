@@ -329,3 +329,19 @@ pub fn is_unsupported(error: &io::Error) -> bool {
     let unsupported = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL, Errno::NOTTY, Errno::PERM];
     error.raw_os_error().is_some_and(|code| unsupported.iter().any(|errno| errno.raw_os_error() == code))
 }
+
+/// Lets "this file system cannot do that" pass: one that can't flush is not one that failed to.
+///
+/// # Errors
+/// Every other error.
+pub fn ignore_unsupported(error: io::Error) -> io::Result<()> {
+    if is_unsupported(&error) { Ok(()) } else { Err(error) }
+}
+
+/// A file in memory that nobody else sees and that is gone when it is closed, even by a kill.
+///
+/// # Errors
+/// What the system answered.
+pub fn memory_file() -> io::Result<Handle> {
+    Ok(Handle(rustix::fs::memfd_create("copysim", rustix::fs::MemfdFlags::CLOEXEC)?))
+}

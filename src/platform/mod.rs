@@ -11,7 +11,7 @@ mod lock;
 pub use beneath::{grant_owner, open_dir_beneath};
 pub use caches::{Caches, OsCaches};
 pub use clock::{Clock, FakeClock, OsClock};
-pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, is_unsupported};
+pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, ignore_unsupported, is_unsupported, memory_file};
 pub use host::{Fact, Host, append, lock_exclusive, read_optional, read_text, umask, write_atomically};
 pub use linux::{Extents, Usage};
 pub use lock::{Locking, NameLock, lock_file, lock_name};

@@ -9,7 +9,7 @@ use super::stage::Note;
 use crate::corpus::content::{self, ContentKind, ContentSpec, FileBytes};
 use crate::drive::{RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{System, Writer};
+use crate::platform::{System, Writer, ignore_unsupported};
 use crate::progress::Cancel;
 use crate::units::{Bytes, Scale, duration};
 
@@ -102,7 +102,7 @@ fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -
         let size = usize::try_from(wanted - written).map_or(data.len(), |left| left.min(data.len()));
         content.fill(&FileBytes { key: &key, ordinal: 0, path: NAME, len: wanted, mtime: 0 }, written, &mut data[..size]);
         std::io::Write::write_all(&mut Writer { files: system.files, file: &file }, &data[..size]).during("write to", Side::Target, &path)?;
-        system.files.sync(&file).or_else(super::phase::ignore_unsupported).during("flush", Side::Target, &path)?;
+        system.files.sync(&file).or_else(ignore_unsupported).during("flush", Side::Target, &path)?;
         written += size as u64;
     }
     system.files.close(file).during("close", Side::Target, &path)?;

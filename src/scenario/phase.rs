@@ -9,7 +9,7 @@ use super::events::{Event, Observer};
 use super::evidence::{Observed, Origin, conclude};
 use super::options::Options;
 use super::stage::{Staged, makers};
-use crate::cache::evict::{Prepared, Wanted, prepare};
+use crate::cache::evict::{Prepared, prepare};
 use crate::cache::flush::{Written, make_durable};
 use crate::corpus::Corpus;
 use crate::corpus::locate;
@@ -21,7 +21,7 @@ use crate::engine::{Engine, Trees};
 use crate::error::{Context, Error, Result, Side};
 use crate::measure::Samples;
 use crate::measure::sampler::sampled;
-use crate::platform::{Host, System, Usage};
+use crate::platform::{Host, System, Usage, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 use crate::result::{
     self, Cache, DeviceCounters, Evidence, Flag, Flush, Integrity, Latency, Measured, Mismatch, Phase, PhaseKind, PhaseStatus, SlowFile, SourceKind,
@@ -29,6 +29,7 @@ use crate::result::{
 };
 use crate::units::{Bytes, count};
 use crate::workload::copy::{Copied, Order, copy_tree, write_generated};
+use crate::workload::samples::FileLog;
 
 /// A device is quiet when it has completed no write for this long.
 const QUIET: Duration = Duration::from_secs(1);
@@ -121,6 +122,8 @@ pub struct Job<'a> {
     pub run: &'a RunDir,
     /// The moment since which the record counts, ns of the monotonic clock.
     pub began_ns: u64,
+    /// Where a line for each file goes, if anywhere.
+    pub log: Option<&'a FileLog>,
     /// What the copy is called: "run 2 of 3".
     pub title: &'a str,
 }
@@ -235,11 +238,6 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     }
 }
 
-/// A file system that can't flush is not one that failed to.
-pub(super) fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
-    if crate::platform::is_unsupported(&error) { Ok(()) } else { Err(error) }
-}
-
 /// Waits until the drives have been idle.
 fn settle(job: &Job<'_>) -> Result<()> {
     let time = job.options.settle_time();
@@ -300,6 +298,7 @@ fn window<'a>(job: &Job<'a>, engine: &Engine) -> Result<Timed<'a>> {
             umask,
             counter: &counter,
             cancel,
+            log: job.log,
         };
         let mut open = || {
             let moment = job.look();
@@ -492,13 +491,7 @@ fn look_at_blocks(job: &Job<'_>) -> Blocks {
 fn compare(job: &Job<'_>) -> Result<Verification> {
     let Job { system, observer, cancel, run, .. } = *job;
     let manifest = job.from.manifest();
-    observer.on(Event::Waits(format!("{}: dropping caches before comparing", job.title)));
     let subject = Subject { files: system.files, tree: &run.dir, path: &run.path, side: Side::Target };
-    // A copy from which a file is missing can't be sampled: the comparison itself says what is wrong.
-    let prepared = prepare(system, manifest, &run.dir, &run.path, Wanted::Cold, cancel);
-    if let Err(Error::Interrupted(signal)) = prepared {
-        return Err(Error::Interrupted(signal));
-    }
     let counter = Arc::new(Counter::default());
     let corpus = &manifest.corpus;
     let what = format!("{}: comparing {} files, {}", job.title, count(corpus.file_count()), Bytes(corpus.byte_count()));

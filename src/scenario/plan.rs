@@ -10,7 +10,7 @@ use crate::corpus::Corpus;
 use crate::corpus::catalogue::corpus;
 use crate::drive::space::{Need, Room};
 use crate::drive::workspace::NAME as WORKSPACE;
-use crate::drive::{Drive, Medium};
+use crate::drive::{Drive, Medium, Workspace};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System};
@@ -158,8 +158,8 @@ impl Plan {
     /// What the target must hold at its fullest when the corpora whose ids are `present` are there already.
     #[must_use]
     pub fn target_need(&self, present: &[String]) -> Need {
-        let copies = self.copies.iter().map(|copy| need(&copy.corpus, 1));
-        let staged = self.staged_on(Role::Target).filter(|copy| !present.contains(&copy.corpus.id())).map(|copy| need(&copy.corpus, 1));
+        let copies = self.copies.iter().map(|copy| need(&copy.corpus));
+        let staged = self.staged_on(Role::Target).filter(|copy| !present.contains(&copy.corpus.id())).map(|copy| need(&copy.corpus));
         // One copy exists at a time; corpora stay.
         let largest = copies.fold(Need::default(), |a, b| Need {
             bytes: a.bytes.max(b.bytes),
@@ -172,7 +172,7 @@ impl Plan {
     /// What the source directory must hold in addition.
     #[must_use]
     pub fn source_need(&self, present: &[String]) -> Need {
-        let staged = self.staged_on(Role::Source).filter(|copy| !present.contains(&copy.corpus.id())).map(|copy| need(&copy.corpus, 1));
+        let staged = self.staged_on(Role::Source).filter(|copy| !present.contains(&copy.corpus.id())).map(|copy| need(&copy.corpus));
         staged.fold(Need::default(), add)
     }
 
@@ -184,7 +184,7 @@ impl Plan {
         room.check(&place.display().to_string(), self.options.scale, &|scale| match self.at(scale) {
             Ok(plan) => needed(&plan),
             // A scale at which the corpus can't be made does not fit either.
-            Err(_) => Need { bytes: u64::MAX, inodes: u64::MAX, largest_file: u64::MAX },
+            Err(_) => NEVER,
         })
     }
 
@@ -275,13 +275,29 @@ impl Plan {
     }
 }
 
-fn need(corpus: &Corpus, times: u64) -> Need {
+fn need(corpus: &Corpus) -> Need {
     // A corpus that exists has sizes.
     let largest_file = corpus.files().map_or(0, |files| files.map(|file| file.len).max().unwrap_or(0));
     let files = corpus.file_count();
-    // Directories hold some files each; an eighth is more than any of the layouts makes.
-    Need { bytes: corpus.byte_count() * times, inodes: (files + files / 8 + 16) * times, largest_file }
+    // Directories hold some files each; a quarter is more than any of the layouts makes.
+    Need { bytes: corpus.byte_count(), inodes: files + files / 4 + 16, largest_file }
 }
+
+/// Refuses a corpus that does not fit beside a workspace; `Some` is a warning.
+///
+/// # Errors
+/// `Refused`, with the largest scale that fits.
+pub fn corpus_room(system: System<'_>, workspace: &Workspace<'_>, corpus: &Corpus) -> Result<Option<String>> {
+    let space = system.files.space(workspace.handle()).during("ask for the space of", Side::Target, workspace.path())?;
+    let drive = Drive::identify(&Host::real(), system.files, workspace.directory())?;
+    let room = Room { space, max_file_bytes: drive.max_file_bytes() };
+    room.check(&workspace.directory().display().to_string(), corpus.scale(), &|scale| {
+        Corpus::new(corpus.spec.clone(), corpus.seed, scale).map_or(NEVER, |corpus| need(&corpus))
+    })
+}
+
+/// What no drive has room for: the need of a corpus that can't be made at a scale.
+const NEVER: Need = Need { bytes: u64::MAX, inodes: u64::MAX, largest_file: u64::MAX };
 
 fn add(a: Need, b: Need) -> Need {
     Need { bytes: a.bytes.saturating_add(b.bytes), inodes: a.inodes.saturating_add(b.inodes), largest_file: a.largest_file.max(b.largest_file) }
@@ -307,7 +323,7 @@ fn resolve_directory(host: &Host, system: System<'_>, path: &Path) -> Result<Pat
 
 /// Memory, where the corpora fit there with room to spare, else the generator: never a drive that the user did not name.
 fn memory_or_generator(copies: &[PlannedCopy], system: System<'_>, host: &Host) -> Source {
-    let bytes: u64 = copies.iter().map(|copy| need(&copy.corpus, 1).space_bytes()).sum();
+    let bytes: u64 = copies.iter().map(|copy| need(&copy.corpus).space_bytes()).sum();
     let available = host.fact("/proc/meminfo").and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)

@@ -17,11 +17,12 @@ use crate::corpus::manifest::{self, Manifest};
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{Host, System};
+use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 use crate::result::{self, Aftermath, Answer, Document, Kept, PhaseStatus, Roles, Status, summary};
 use crate::units::{Bytes, count};
 use crate::workload::copy::Order;
+use crate::workload::samples::FileLog;
 
 /// What a run needs besides its plan.
 #[derive(Clone, Copy)]
@@ -122,6 +123,7 @@ struct Bench<'a> {
     target_counted: Counted,
     source: Option<(Workspace<'a>, Counted, &'a Drive)>,
     memory: Option<(Workspace<'a>, PathBuf)>,
+    log: Option<FileLog>,
     _lock: DriveLock,
 }
 
@@ -163,7 +165,8 @@ impl<'a> Bench<'a> {
             _ => None,
         };
         let target_counted = Counted::open(host, &plan.target_drive);
-        Ok(Self { plan, around, target, target_counted, source, memory, _lock: lock })
+        let log = plan.options.samples.as_deref().map(FileLog::open).transpose()?;
+        Ok(Self { plan, around, target, target_counted, source, memory, log, _lock: lock })
     }
 
     fn work(&self, document: &mut Document, began_ns: u64) -> Result<()> {
@@ -254,9 +257,7 @@ impl<'a> Bench<'a> {
                 let counter = std::sync::Arc::new(Counter::default());
                 let what = format!("computing the digests of {} files, {}", count(corpus.file_count()), Bytes(corpus.byte_count()));
                 observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
-                // The list lies with the runs: it goes when they go.
-                let run = self.target.new_run()?;
-                let made = make_manifest(system, corpus, &run.dir, &run.path, makers(), &counter, cancel);
+                let made = make_manifest(system, corpus, makers(), &counter, cancel);
                 observer.on(Event::Ends);
                 made.map(|manifest| Ready::Generated(Box::new(manifest)))
             }
@@ -309,9 +310,16 @@ impl<'a> Bench<'a> {
             target: &target,
             run: &run,
             began_ns,
+            log: self.log.as_ref(),
             title: &title,
         };
-        let done = phase::copy(&job, phase);
+        if let Some(log) = &self.log {
+            log.begin_run(index);
+        }
+        let mut done = phase::copy(&job, phase);
+        if let Some(log) = &self.log {
+            done = done.and(log.end_run());
+        }
         if plan.options.keep && index == plan.runs && done.is_ok() {
             return done;
         }
@@ -326,7 +334,7 @@ impl<'a> Bench<'a> {
         if let Some(left) = removal.left.into_iter().next() {
             return Err(left.reason);
         }
-        self.around.system.files.sync_filesystem(self.target.handle()).or_else(phase::ignore_unsupported).during("flush", Side::Target, path)
+        self.around.system.files.sync_filesystem(self.target.handle()).or_else(ignore_unsupported).during("flush", Side::Target, path)
     }
 
     /// Removes what is not kept, and says in the record what is.

@@ -230,10 +230,18 @@ fn copy_one(
     trees.cancel.check()?;
     let start = first.clock.now_ns();
     let bytes = engine.copy(trees, path, &mut worker.calls, buffer)?;
-    worker.done(path, bytes, first.clock.now_ns() - start);
+    file_done(trees, path, bytes, start, worker, first);
+    Ok(())
+}
+
+fn file_done(trees: Trees<'_>, path: &Path, bytes: u64, start: u64, worker: &mut Worker<'_>, first: &FirstDone<'_>) {
+    let ns = first.clock.now_ns() - start;
+    worker.done(path, bytes, ns);
+    if let Some(log) = trees.log {
+        log.add(start - first.start, ns, bytes, path);
+    }
     trees.counter.add_file();
     first.mark();
-    Ok(())
 }
 
 fn make_directories(trees: Trees<'_>, directories: &[PathBuf], calls: &mut Calls<'_>) -> Result<()> {
@@ -317,9 +325,7 @@ pub fn write_generated<'a>(trees: Trees<'_>, corpus: &Corpus, makers: usize, clo
                 }
                 writer.write(&chunk.file, chunk.offset, &chunk.data, &mut worker.calls)?;
                 if chunk.is_last() {
-                    worker.done(Path::new(&chunk.file.path), chunk.file.len, clock.now_ns() - file_start);
-                    trees.counter.add_file();
-                    first.mark();
+                    file_done(trees, Path::new(&chunk.file.path), chunk.file.len, file_start, &mut worker, &first);
                 }
                 stream.recycle(chunk);
             }

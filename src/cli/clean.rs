@@ -1,0 +1,34 @@
+//! `copysim clean [DIR]`: removes everything of copysim's from a directory, and nothing else.
+
+use std::path::PathBuf;
+
+use super::{Outcome, output};
+use crate::drive::Workspace;
+use crate::platform::OS;
+use crate::report::printable;
+use crate::units::{Bytes, count};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The directory that was measured
+    #[arg(default_value = ".")]
+    directory: PathBuf,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let Some(workspace) = Workspace::open_existing(OS, &args.directory)? else {
+        output::print(&format!("there is nothing of copysim's in {}\n", printable(&args.directory.display().to_string())))?;
+        return Ok(0);
+    };
+    let path = printable(&workspace.path().display().to_string());
+    let cleaned = workspace.clean()?;
+    let mut text = format!("removed {} files, {}, from {path}\n", count(cleaned.removal.files), Bytes(cleaned.removal.bytes));
+    for foreign in &cleaned.foreign {
+        text.push_str(&format!("left {}: it is not copysim's\n", printable(&foreign.display().to_string())));
+    }
+    output::print(&text)?;
+    match cleaned.removal.left.into_iter().next() {
+        Some(left) => Err(left.reason),
+        None => Ok(0),
+    }
+}

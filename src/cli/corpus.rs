@@ -1,0 +1,245 @@
+//! `copysim corpus …`: material by hand.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Outcome, output, signals, watch::Watch};
+use crate::catalogue::Environment;
+use crate::corpus::catalogue::corpus;
+use crate::corpus::identity::{Claim, Place, corpus_of, digest_into, make_manifest, places};
+use crate::corpus::manifest::{Manifest, Root};
+use crate::corpus::scan::scan;
+use crate::corpus::verify::{Subject, Verification, verify};
+use crate::corpus::{Corpus, FileMeta};
+use crate::drive::Workspace;
+use crate::error::{Context, Error, Result, Side};
+use crate::platform::{OS, write_atomically};
+use crate::progress::{Cancel, Counter};
+use crate::report::printable;
+use crate::scenario::events::{Event, Observer};
+use crate::scenario::plan::corpus_room;
+use crate::scenario::stage::{makers, stage};
+use crate::units::{Bytes, Scale, count};
+
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Makes a corpus in DIR/copysim-workspace, or checks the one that is there
+    Generate {
+        /// A corpus or the path of a corpus file
+        name: String,
+        /// Where
+        directory: PathBuf,
+        #[command(flatten)]
+        size: Size,
+        #[command(flatten)]
+        showing: super::options::Showing,
+    },
+    /// Computes the root digest of a corpus without writing it
+    Digest {
+        /// A corpus or the path of a corpus file
+        name: String,
+        #[command(flatten)]
+        size: Size,
+        /// Also print digest, length, time and path of every file
+        #[arg(long)]
+        list: bool,
+        #[command(flatten)]
+        showing: super::options::Showing,
+    },
+    /// Compares a corpus, or any copy of one, with what it should be: names every damage and its place
+    Verify {
+        /// A corpus, a copy of one made by any means, or a directory that was measured
+        directory: PathBuf,
+        /// What it should be, where it does not tell itself
+        #[arg(long, value_name = "NAME")]
+        corpus: Option<String>,
+        /// Its seed
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Its scale [default: 100%]
+        #[arg(long, value_name = "SHARE")]
+        scale: Option<Scale>,
+        #[command(flatten)]
+        showing: super::options::Showing,
+    },
+    /// Makes a corpus definition of the shape of a real folder, without its names and content
+    Scan {
+        /// The folder
+        directory: PathBuf,
+        /// The name of the new corpus
+        #[arg(long, default_value = "scanned")]
+        name: String,
+        /// Write here instead of to standard output
+        #[arg(long, short, value_name = "PATH")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(clap::Args)]
+pub struct Size {
+    /// Seed: another seed gives other bytes
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Size, from 0.01% to 10000%
+    #[arg(long, default_value = "100%", value_name = "SHARE")]
+    scale: Scale,
+}
+
+pub fn run(command: Command) -> Outcome {
+    let environment = Environment::of_process();
+    let cancel = signals::cancel()?;
+    match command {
+        Command::Generate { name, directory, size, showing } => {
+            let corpus = corpus(&name, size.seed, size.scale, &environment)?;
+            generate(&corpus, &directory, &Watch::new(showing.quiet, showing.color), &cancel)
+        }
+        Command::Digest { name, size, list, showing } => {
+            let corpus = corpus(&name, size.seed, size.scale, &environment)?;
+            digest(&corpus, list, &Watch::new(showing.quiet, showing.color), &cancel)
+        }
+        Command::Verify { directory, corpus, seed, scale, showing } => {
+            let claim = Claim { corpus, seed, scale };
+            verify_all(&directory, &claim, &environment, &Watch::new(showing.quiet, showing.color), &cancel)
+        }
+        Command::Scan { directory, name, output } => {
+            let (spec, left_out) = scan(&directory, &name, &cancel)?;
+            let text = toml::to_string(&spec).map_err(|error| Error::Internal(error.to_string()))?;
+            match output {
+                Some(path) => write_atomically(&path, text.as_bytes()).during("write", Side::Host, path)?,
+                None => output::print(&text)?,
+            }
+            if left_out != Default::default() {
+                output::note(&format!(
+                    "left out: {} that are no files, {} that can't be looked at, {} directories without files below the deepest file",
+                    count(left_out.not_files),
+                    count(left_out.unreadable),
+                    count(left_out.empty_directories)
+                ));
+            }
+            Ok(0)
+        }
+    }
+}
+
+fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel: &Cancel) -> Outcome {
+    let workspace = Workspace::open_or_create(OS, directory)?;
+    if !workspace.corpora()?.contains(&corpus.id())
+        && let Some(warning) = corpus_room(OS, &workspace, corpus)?
+    {
+        watch.on(Event::Notice(warning));
+    }
+    let staged = stage(OS, &workspace, corpus, watch, cancel, &mut |_| Ok(()));
+    if staged.is_err() {
+        // What was begun is no corpus; the error is the one to tell.
+        let _ = workspace.remove_corpus(&corpus.id());
+    }
+    let staged = staged?;
+    output::print(&format!(
+        "{}  {} files, {}\n{}\n",
+        staged.manifest.root.to_hex(),
+        count(corpus.file_count()),
+        Bytes(corpus.byte_count()),
+        printable(&staged.path.display().to_string())
+    ))?;
+    Ok(0)
+}
+
+fn digest(corpus: &Corpus, list: bool, watch: &Watch, cancel: &Cancel) -> Outcome {
+    let counter = Arc::new(Counter::default());
+    let what = format!("computing the digest of {} ({} files, {})", corpus.id(), count(corpus.file_count()), Bytes(corpus.byte_count()));
+    watch.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
+    let mut root = Root::default();
+    let done = digest_into(OS, corpus, makers(), &counter, cancel, |file| {
+        root.add(&file);
+        if !list {
+            return Ok(());
+        }
+        let FileMeta { len, mtime, path, .. } = &file.meta;
+        output::print(&format!("{} {len} {mtime} {path}\n", file.digest.to_hex()))
+    });
+    watch.on(Event::Ends);
+    done?;
+    output::print(&format!("{}  {}\n", root.digest().to_hex(), corpus.id()))?;
+    Ok(0)
+}
+
+fn verify_all(directory: &std::path::Path, claim: &Claim, environment: &Environment, watch: &Watch, cancel: &Cancel) -> Outcome {
+    OS.files.open_root(directory).during("open", Side::Target, directory)?;
+    let found = places(OS, directory);
+    if found.is_empty() {
+        return Err(Error::Refused(format!("there is no finished corpus in {}", directory.display())));
+    }
+    let mut good = true;
+    for place in found {
+        good &= verify_one(&place, claim, environment, watch, cancel)?;
+    }
+    Ok(if good { 0 } else { 4 })
+}
+
+fn verify_one(place: &Place, claim: &Claim, environment: &Environment, watch: &Watch, cancel: &Cancel) -> Result<bool> {
+    let counter = Arc::new(Counter::default());
+    let manifest = match &place.manifest {
+        Some(directory) => {
+            let dir = OS.files.open_root(directory).during("open", Side::Source, directory)?;
+            Manifest::open(OS.files, &dir, directory)?
+        }
+        None => None,
+    };
+    let manifest = match manifest {
+        Some(manifest) => manifest,
+        None => {
+            let corpus = corpus_of(OS, &place.tree, claim, environment)?;
+            let what = format!("no manifest: computing what {} should be", corpus.id());
+            watch.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
+            let made = make_manifest(OS, &corpus, makers(), &counter, cancel);
+            watch.on(Event::Ends);
+            made?
+        }
+    };
+    let corpus = &manifest.corpus;
+    let counter = Arc::new(Counter::default());
+    let what = format!("comparing {} with {}", place.tree.display(), corpus.id());
+    watch.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
+    let tree = OS.files.open_root(&place.tree).during("open", Side::Target, &place.tree)?;
+    let subject = Subject { files: OS.files, tree: &tree, path: &place.tree, side: Side::Target };
+    let found = verify(subject, &manifest, 4, &counter, cancel);
+    watch.on(Event::Ends);
+    let found = found?;
+    output::print(&verdict(place, corpus, &found))?;
+    Ok(found.is_good())
+}
+
+fn verdict(place: &Place, corpus: &Corpus, found: &Verification) -> String {
+    let mut text = String::new();
+    for difference in &found.differences {
+        text.push_str(&printable(&difference.sentence()));
+        text.push('\n');
+        // One range is told by the sentence.
+        for range in difference.ranges.iter().skip(usize::from(difference.ranges.len() == 1)) {
+            let what = if range.zero { ", zero now" } else { "" };
+            text.push_str(&format!("  bytes {} to {}: {} bits differ{what}\n", range.offset, range.offset + range.len - 1, count(range.bits)));
+        }
+    }
+    let bad = found.files_checked - found.files_good;
+    if bad > found.differences.len() as u64 {
+        text.push_str(&format!("and {} more files that differ\n", count(bad - found.differences.len() as u64)));
+    }
+    for extra in &found.extra_examples {
+        text.push_str(&format!("{}: not part of the corpus\n", printable(extra)));
+    }
+    if found.extra_files > found.extra_examples.len() as u64 {
+        text.push_str(&format!("and {} more files that are not part of the corpus\n", count(found.extra_files - found.extra_examples.len() as u64)));
+    }
+    if found.times_differ > 0 {
+        text.push_str(&format!("{} files have another modification time; their bytes are right\n", count(found.times_differ)));
+    }
+    text.push_str(&format!(
+        "{}: {} of {} files of {} are good{}\n",
+        printable(&place.tree.display().to_string()),
+        count(found.files_good),
+        count(found.files_checked),
+        corpus.id(),
+        if bad > 0 { format!(", {} differ", count(bad)) } else { String::new() }
+    ));
+    text
+}

@@ -1,0 +1,87 @@
+//! The command line: one file per subcommand, no logic of its own. Parsing, printing and asking happen here and nowhere else.
+
+mod clean;
+mod completions;
+mod corpus;
+mod list;
+mod man;
+mod options;
+mod output;
+mod plan;
+mod report;
+mod scenario;
+mod show;
+mod signals;
+mod watch;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::error::Result;
+
+/// How long will this drive make you wait? Real-world copies, timed to the moment at which they are safe, with the evidence.
+#[derive(Parser)]
+#[command(name = "copysim", version, about, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done · 1 I/O or internal error · 2 usage, plan or target refused · 3 with --strict: an invalidating flag · \
+4 data differ · 130/143 ended by a signal";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measures: copies a corpus as a person would and says how long it takes.
+    Scenario(scenario::Args),
+    /// Makes, digests and verifies corpora; takes the shape of a real folder.
+    #[command(subcommand)]
+    Corpus(corpus::Command),
+    /// Lists scenarios, corpora and engines.
+    List(list::Args),
+    /// Shows the definition of a scenario or corpus.
+    Show(show::Args),
+    /// Shows what a scenario would do, step by step, without doing it.
+    Plan(plan::Args),
+    /// Shows a result again.
+    Report(report::Args),
+    /// Removes everything of copysim's from a directory.
+    Clean(clean::Args),
+    /// Prints the manual page.
+    Man,
+    /// Prints completions for a shell.
+    Completions(completions::Args),
+}
+
+/// Parses the command line, does what it says, and returns the exit code.
+#[must_use]
+pub fn main() -> u8 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where nobody reads, there is nobody to tell.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let done = match cli.command {
+        Command::Scenario(args) => scenario::run(args),
+        Command::Corpus(command) => corpus::run(command),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Plan(args) => plan::run(args),
+        Command::Report(args) => report::run(&args),
+        Command::Clean(args) => clean::run(&args),
+        Command::Man => man::run(&Cli::command()),
+        Command::Completions(args) => completions::run(&args, &mut Cli::command()),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            output::complain(&error);
+            error.exit_code()
+        }
+    }
+}
+
+/// What a subcommand comes to: an exit code, or an error that has one.
+type Outcome = Result<u8>;

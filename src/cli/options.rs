@@ -1,0 +1,140 @@
+//! The options that all measuring commands share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::cache::evict::Wanted;
+use crate::scenario::options::Options;
+use crate::units::{Bytes, Scale};
+use crate::workload::copy::Order;
+
+/// How much is measured.
+#[derive(clap::Args)]
+pub struct Measuring {
+    /// Repetitions [default: what the scenario says, mostly 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: Option<u32>,
+    /// Seed of the corpora: another seed gives other bytes
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Size of the corpora, from 0.01% to 10000%
+    #[arg(long, default_value = "100%", value_name = "SHARE")]
+    scale: Scale,
+    /// A quick look: --scale 5% --runs 1, and less settling
+    #[arg(long, conflicts_with_all = ["runs", "scale"])]
+    quick: bool,
+    /// How bytes are moved: buffered, copy-file-range, null, or 'command:cp -r {source}/. {target}/'
+    #[arg(long, default_value = "buffered")]
+    engine: String,
+    /// Copying threads
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Order of files
+    #[arg(long, value_enum, default_value_t = OrderArg::Manifest)]
+    order: OrderArg,
+    /// What this machine's caches hold when the clock starts
+    #[arg(long, value_enum, default_value_t = CacheArg::Cold)]
+    cache: CacheArg,
+    /// How long the drive must have been idle before the clock starts [default: 5s, with --quick 1s]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    settle: Option<Duration>,
+    /// No run begins later than this after the first
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    max_time: Option<Duration>,
+    /// Refuse to write more than this
+    #[arg(long, value_name = "BYTES")]
+    max_write: Option<Bytes>,
+    /// Do not read copies again and compare them
+    #[arg(long)]
+    no_verify: bool,
+    /// Keep the last copy
+    #[arg(long)]
+    keep: bool,
+    /// Write one line per file copied to this file (CSV)
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
+    /// Your own name for this measurement
+    #[arg(long)]
+    label: Option<String>,
+    /// Keep host name, user name and home paths in the result
+    #[arg(long)]
+    identify: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum OrderArg {
+    /// Bytewise by path
+    Manifest,
+    /// As the file system lists them: what cp does
+    Readdir,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum CacheArg {
+    /// Empty: what you find after plugging in
+    Cold,
+    /// Full, as far as memory goes
+    Warm,
+    /// As they happen to be
+    AsIs,
+}
+
+/// How things are shown.
+#[derive(clap::Args)]
+pub struct Showing {
+    /// Nothing but the result
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Measuring {
+    /// The choices, resolved.
+    pub fn resolve(self) -> Options {
+        let quick_scale = || Scale::from_hundredths(500);
+        Options {
+            runs: if self.quick { Some(1) } else { self.runs },
+            seed: self.seed,
+            scale: if self.quick { quick_scale() } else { self.scale },
+            engine: self.engine,
+            threads: usize::from(self.threads),
+            order: match self.order {
+                OrderArg::Manifest => Order::Manifest,
+                OrderArg::Readdir => Order::Readdir,
+            },
+            cache: match self.cache {
+                CacheArg::Cold => Wanted::Cold,
+                CacheArg::Warm => Wanted::Warm,
+                CacheArg::AsIs => Wanted::AsIs,
+            },
+            settle: self.settle,
+            verify: !self.no_verify,
+            keep: self.keep,
+            max_time: self.max_time,
+            max_write: self.max_write.map(|bytes| bytes.0),
+            quick: self.quick,
+            yes: self.yes,
+            identify: self.identify,
+            label: self.label,
+            samples: self.samples,
+        }
+    }
+}

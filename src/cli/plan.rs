@@ -1,0 +1,26 @@
+//! `copysim plan NAME [TARGET]`: what would be done, without doing it.
+
+use std::path::PathBuf;
+
+use super::options::Measuring;
+use super::{Outcome, output, scenario};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A scenario or the path of a scenario file
+    name: String,
+    /// The directory whose drive would be measured
+    #[arg(default_value = ".")]
+    target: PathBuf,
+    /// The directory to copy from in cross-drive scenarios
+    #[arg(long, value_name = "DIR")]
+    source: Option<PathBuf>,
+    #[command(flatten)]
+    measuring: Measuring,
+}
+
+pub fn run(args: Args) -> Outcome {
+    let plan = scenario::resolve(&args.name, &args.target, args.source.as_deref(), args.measuring)?;
+    output::print(&plan.text())?;
+    Ok(0)
+}

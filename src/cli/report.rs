@@ -1,0 +1,37 @@
+//! `copysim report FILE…`: results again, as they were shown.
+
+use std::path::PathBuf;
+
+use super::{Outcome, output};
+use crate::error::{Context, Side};
+use crate::platform::write_atomically;
+use crate::report::render;
+use crate::result::store;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Result files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// text or json
+    #[arg(long, default_value = "text")]
+    format: String,
+    /// Write here instead of to standard output
+    #[arg(long, short, value_name = "PATH")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let mut text = String::new();
+    for (index, file) in args.files.iter().enumerate() {
+        if index > 0 && args.format == "text" {
+            text.push('\n');
+        }
+        text.push_str(&render(&store::load(file)?, &args.format)?);
+    }
+    match &args.output {
+        Some(path) => write_atomically(path, text.as_bytes()).during("write", Side::Host, path)?,
+        None => output::print(&text)?,
+    }
+    Ok(0)
+}
