@@ -32,15 +32,15 @@ fn read(lab: &LabDrive, offset: u64, length: usize) -> std::io::Result<Vec<u8>> 
 fn a_speed_changes_at_once_or_after_so_many_bytes() {
     needs!();
     let lab = LabDrive::builder().speed(Speed::rate(100_000_000)).start().unwrap();
-    lab.set_speed_after(10 << 20, Speed::rate(20_000_000));
-    stream(lab.device(), Kind::Write, 0, 512 << 10, 40).unwrap();
-    let (before, after) = (lab.log.requests()[..20].to_vec(), lab.log.requests()[20..].to_vec());
-    assert_eq!((before.iter().map(|request| request.length).sum::<u64>(), after.len()), (10 << 20, 20));
+    lab.set_speed_after(40 << 20, Speed::rate(20_000_000));
+    stream(lab.device(), Kind::Write, 0, 512 << 10, 120).unwrap();
+    let (before, after) = (lab.log.requests()[..80].to_vec(), lab.log.requests()[80..].to_vec());
+    assert_eq!((before.iter().map(|request| request.length).sum::<u64>(), after.len()), (40 << 20, 40));
     assert!(close(served_ns(&before), (512 << 10) * 10, 40), "{}", served_ns(&before));
     assert!(close(served_ns(&after), (512 << 10) * 50, 40), "{}", served_ns(&after));
     lab.log.clear();
     lab.set_speed(Speed::rate(200_000_000));
-    stream(lab.device(), Kind::Write, 0, 512 << 10, 40).unwrap();
+    stream(lab.device(), Kind::Write, 0, 512 << 10, 200).unwrap();
     assert!(close(served_ns(&lab.log.requests()), (512 << 10) * 5, 40), "{}", served_ns(&lab.log.requests()));
 }
 
