@@ -8,7 +8,7 @@ use crate::lab::faults::{Beyond, Damage};
 use crate::lab::log::{Kind, now_ns};
 use crate::lab::mount::LabDrive;
 use crate::lab::transport::Aligned;
-use crate::{close, needs, noise, open, stream};
+use crate::{close, needs, noise, open, served_ns, stream};
 
 const BLOCK: u64 = 1 << 16;
 
@@ -32,13 +32,16 @@ fn read(lab: &LabDrive, offset: u64, length: usize) -> std::io::Result<Vec<u8>> 
 fn a_speed_changes_at_once_or_after_so_many_bytes() {
     needs!();
     let lab = LabDrive::builder().speed(Speed::rate(100_000_000)).start().unwrap();
-    lab.set_speed_after(10 << 20, Speed::rate(20_000_000));
-    let wall = stream(lab.device(), Kind::Write, 0, 512 << 10, 40).unwrap();
-    let due = (10 << 20) * 10 + (10 << 20) * 50;
-    assert!(close(wall, due, 40), "{wall} {due}");
-    lab.set_speed(Speed::rate(100_000_000));
-    let wall = stream(lab.device(), Kind::Write, 0, 512 << 10, 40).unwrap();
-    assert!(close(wall, (20 << 20) * 10, 40), "{wall}");
+    lab.set_speed_after(40 << 20, Speed::rate(20_000_000));
+    stream(lab.device(), Kind::Write, 0, 512 << 10, 120).unwrap();
+    let (before, after) = (lab.log.requests()[..80].to_vec(), lab.log.requests()[80..].to_vec());
+    assert_eq!((before.iter().map(|request| request.length).sum::<u64>(), after.len()), (40 << 20, 40));
+    assert!(close(served_ns(&before), (512 << 10) * 10, 40), "{}", served_ns(&before));
+    assert!(close(served_ns(&after), (512 << 10) * 50, 40), "{}", served_ns(&after));
+    lab.log.clear();
+    lab.set_speed(Speed::rate(200_000_000));
+    stream(lab.device(), Kind::Write, 0, 512 << 10, 200).unwrap();
+    assert!(close(served_ns(&lab.log.requests()), (512 << 10) * 5, 40), "{}", served_ns(&lab.log.requests()));
 }
 
 #[test]
@@ -47,9 +50,12 @@ fn a_delay_is_added_to_each_request() {
     let lab = LabDrive::builder().start().unwrap();
     lab.faults.delay(Duration::from_millis(5));
     let wall = stream(lab.device(), Kind::Read, 0, 4096, 40).unwrap();
-    assert!(close(wall, 200_000_000, 50), "{wall}");
+    assert!(wall > 195_000_000, "{wall}");
+    assert!(close(served_ns(&lab.log.requests()), 5_000_000, 20), "{}", served_ns(&lab.log.requests()));
     lab.faults.clear();
-    assert!(stream(lab.device(), Kind::Read, 0, 4096, 40).unwrap() < 100_000_000);
+    lab.log.clear();
+    stream(lab.device(), Kind::Read, 0, 4096, 40).unwrap();
+    assert!(served_ns(&lab.log.requests()) < 2_500_000, "{}", served_ns(&lab.log.requests()));
 }
 
 #[test]

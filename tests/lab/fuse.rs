@@ -9,7 +9,7 @@ use fuser::{
     ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, WriteFlags,
 };
 
-use super::drive::{Job, Lines};
+use super::drive::{Job, Lines, hurry};
 use super::log::{Kind, now_ns};
 
 /// The largest request that the kernel sends: a loop device with larger ones would have them split.
@@ -96,6 +96,8 @@ impl Filesystem for DiskFile {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // This is the one thread that takes requests in.
+        hurry();
         reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES | FopenFlags::FOPEN_NOFLUSH);
     }
 

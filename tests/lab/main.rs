@@ -14,7 +14,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lab::log::{Kind, now_ns};
+use lab::log::{Kind, Request, now_ns};
 use lab::transport::Aligned;
 
 /// Timing needs a machine that does nothing else: one test at a time.
@@ -40,21 +40,36 @@ fn open(device: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(device)
 }
 
-/// Reads or writes `count` blocks one after another from `offset` on; returns the nanoseconds that it took.
+/// Reads or writes `count` blocks from `offset` on, some at a time, so that the drive never waits for this machine; returns the nanoseconds that it took.
 fn stream(device: &Path, kind: Kind, offset: u64, block: usize, count: u64) -> io::Result<u64> {
+    let depth = count.min(16);
     let file = open(device)?;
-    let mut buffer = Aligned::new(block);
+    let mut buffers: Vec<_> = (0..depth).map(|_| Aligned::new(block)).collect();
     // Touching the memory is not the drive's work.
-    buffer.bytes().fill(1);
-    let began = now_ns();
-    for index in 0..count {
-        let at = offset + index * block as u64;
-        match kind {
-            Kind::Read => file.read_exact_at(buffer.bytes(), at)?,
-            _ => file.write_all_at(buffer.bytes(), at)?,
+    buffers.iter_mut().for_each(|buffer| buffer.bytes().fill(1));
+    let work = |first: u64, buffer: &mut Aligned| -> io::Result<()> {
+        for index in (first..count).step_by(depth as usize) {
+            let at = offset + index * block as u64;
+            match kind {
+                Kind::Read => file.read_exact_at(buffer.bytes(), at)?,
+                _ => file.write_all_at(buffer.bytes(), at)?,
+            }
         }
-    }
+        Ok(())
+    };
+    let began = now_ns();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..).zip(&mut buffers).map(|(first, buffer)| scope.spawn(move || work(first, buffer))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| io::Error::other("panicked"))?)
+    })?;
     Ok(now_ns() - began)
+}
+
+/// What the drive took for one of these requests, by its log, in nanoseconds: the median, as a busy machine may wake the drive late.
+fn served_ns(requests: &[Request]) -> u64 {
+    let mut times: Vec<_> = requests.iter().map(|request| request.ended_ns - request.started_ns).collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or(0)
 }
 
 /// Bytes that differ from place to place and do not compress.

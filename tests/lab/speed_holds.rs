@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::lab::drive::Speed;
 use crate::lab::log::{Kind, now_ns};
 use crate::lab::mount::{FileSystem, LabDrive};
 use crate::lab::system::run;
-use crate::{close, needs, noise, stream};
+use crate::lab::transport::Aligned;
+use crate::{close, needs, noise, open, served_ns, stream};
 
 const MIB: u64 = 1 << 20;
 
@@ -60,31 +62,50 @@ fn rates_for_reading_and_writing_may_differ() {
     let read = stream(lab.device(), Kind::Read, 0, 512 << 10, 160).unwrap();
     println!("write {write} ns, read {read} ns");
     assert!(close(write, due_ns(20 * MIB, 50_000_000), 30), "{write}");
-    assert!(close(read, due_ns(80 * MIB, 200_000_000), 100), "{read}");
+    assert!(close(read, due_ns(80 * MIB, 200_000_000), 30), "{read}");
 }
 
 #[test]
 fn a_latency_is_seen_by_each_request() {
     needs!();
     let lab = LabDrive::builder().speed(Speed { latency: Duration::from_millis(2), ..Speed::rate(50_000_000) }).start().unwrap();
-    let wall = stream(lab.device(), Kind::Read, 0, 4096, 400).unwrap() / 400;
-    let due = 2_000_000 + due_ns(4096, 50_000_000);
-    println!("{wall} ns a request, due {due} ns");
-    assert!(close(wall, due, 50), "{wall}");
+    let file = open(lab.device()).unwrap();
+    let mut buffer = Aligned::new(4096);
+    let mut seen = [(); 400].map(|()| {
+        let began = now_ns();
+        file.read_exact_at(buffer.bytes(), 0).unwrap();
+        now_ns() - began
+    });
+    seen.sort_unstable();
+    let (due, served) = (2_000_000 + due_ns(4096, 50_000_000), served_ns(&lab.log.requests()));
+    println!(
+        "seen: quarter {} ns, half {} ns, mean {} ns; served in {served} ns, due {due} ns",
+        seen[100],
+        seen[200],
+        seen.iter().sum::<u64>() / 400
+    );
+    // What is seen would not do alone: the rig's own time was found by this same clock, with any error of the drive in it.
+    assert!(close(served, due, 20), "{served}");
+    // A machine with other work lets us see some of them late.
+    assert!(close(seen[100], due, 50), "{seen:?}");
 }
 
 #[test]
 fn a_flush_takes_its_time_and_is_logged() {
     needs!();
     let lab = LabDrive::builder().speed(Speed { flush: Duration::from_millis(30), ..Speed::default() }).start().unwrap();
-    let file = crate::open(lab.device()).unwrap();
+    let file = open(lab.device()).unwrap();
+    let before = lab.stat().unwrap();
     let began = now_ns();
     for _ in 0..5 {
         file.sync_all().unwrap();
     }
-    let wall = now_ns() - began;
+    assert!(now_ns() - began > 145_000_000);
     assert_eq!(lab.log.sums().flushes, 5);
-    assert!(close(wall, 150_000_000, 50), "{wall}");
+    let after = lab.stat().unwrap();
+    // Flushes are field 16; the kernel counts each of these as a write of no bytes, too.
+    assert_eq!([4, 6, 15].map(|field| after[field] - before[field]), [5, 0, 5]);
+    assert!(close(served_ns(&lab.log.requests()), 30_000_000, 20), "{}", served_ns(&lab.log.requests()));
 }
 
 #[test]
@@ -107,7 +128,9 @@ fn the_counters_of_the_kernel_agree_with_the_log() {
     println!("stat: read {} written {} flushes {}; log: {sums:?}", moved(2) * 512, moved(6) * 512, moved(15));
     assert!(sums.read_bytes >= 64 * MIB && sums.written_bytes >= 64 * MIB, "{sums:?}");
     assert!(close(moved(2) * 512, sums.read_bytes, 5) && close(moved(6) * 512, sums.written_bytes, 5), "{before:?} {after:?} {sums:?}");
-    assert_eq!((moved(0), moved(4)), (sums.reads, sums.writes));
+    assert_eq!((moved(0), moved(15)), (sums.reads, sums.flushes));
+    // The kernel counts a flush that comes without data as a write of no bytes, too.
+    assert!((sums.writes..=sums.writes + sums.flushes).contains(&moved(4)), "{before:?} {after:?} {sums:?}");
     let busy = lab.log.in_flight_ns(0, now_ns());
     assert!(busy > 0 && busy < now_ns(), "{busy}");
 }
@@ -136,7 +159,7 @@ fn a_drive_without_limits_is_faster_than_what_it_stands_for() {
     // The first writing takes the memory from the system, the second shows the rig.
     let times = [Kind::Write, Kind::Write, Kind::Read].map(|kind| stream(lab.device(), kind, 0, MIB as usize, 256).unwrap());
     println!("first write, write, read of 256 MiB: {:?} MB/s", times.map(|ns| 256 * MIB * 1000 / ns));
-    assert!(times[1..].iter().all(|&ns| 256 * MIB * 1000 / ns > 250), "{times:?}");
+    assert!(times[1..].iter().all(|&ns| 256 * MIB * 1000 / ns > 400), "{times:?}");
 }
 
 #[test]
