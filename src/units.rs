@@ -54,7 +54,7 @@ pub fn rate(bytes: u64, ns: u64) -> String {
         return "–".to_owned();
     }
     let (value, unit) = scaled(bytes as f64 * 1e9 / ns as f64);
-    format!("{} {unit}B/s", significant(value))
+    if unit.is_empty() { format!("{value:.0} B/s") } else { format!("{} {unit}B/s", significant(value)) }
 }
 
 /// Nanoseconds in words that a person would use: `3 min 10 s`, `12.4 s`, `340 ms`.

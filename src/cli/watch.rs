@@ -7,70 +7,104 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::options::Color;
 use super::output;
+use crate::platform::OS;
 use crate::progress::Counter;
+use crate::report::printable;
 use crate::scenario::events::{Event, Observer};
+use crate::units::{duration, rate};
 
-/// Between two looks at a counter on a terminal: drawing costs time that the work should have.
+/// Between two looks at a counter on a terminal.
 const DRAW: Duration = Duration::from_millis(200);
+/// The same while the work is timed: drawing costs time that the work should have.
+const DRAW_TIMED: Duration = Duration::from_secs(1);
+/// Between two lines where there is no terminal.
+const LINE: Duration = Duration::from_secs(10);
 
-/// A display.
+/// A display on standard error.
 pub struct Watch {
     quiet: bool,
     terminal: bool,
-    bar: Mutex<Option<Bar>>,
+    shown: Mutex<Option<Shown>>,
 }
 
-struct Bar {
-    bar: ProgressBar,
+/// The piece of work that is shown now.
+struct Shown {
+    bar: Option<ProgressBar>,
     stop: Arc<(Mutex<bool>, Condvar)>,
     follower: JoinHandle<()>,
 }
 
 impl Watch {
-    /// A display on standard error.
+    /// A display that shows nothing, bars or lines.
     #[must_use]
-    pub fn new(quiet: bool, color: super::options::Color) -> Self {
+    pub fn new(quiet: bool, color: Color) -> Self {
         match color {
-            super::options::Color::Always => console::set_colors_enabled_stderr(true),
-            super::options::Color::Never => console::set_colors_enabled_stderr(false),
-            super::options::Color::Auto => {}
+            Color::Always => console::set_colors_enabled_stderr(true),
+            Color::Never => console::set_colors_enabled_stderr(false),
+            Color::Auto => {}
         }
-        Self { quiet, terminal: std::io::stderr().is_terminal(), bar: Mutex::new(None) }
+        Self { quiet, terminal: std::io::stderr().is_terminal(), shown: Mutex::new(None) }
     }
 
-    fn begin(&self, what: &str, bytes: u64, counter: Arc<Counter>) {
+    fn begin(&self, what: &str, bytes: u64, counter: Arc<Counter>, timed: bool) {
         self.end();
-        if !self.terminal {
-            return output::note(what);
+        let bar = self.terminal.then(|| bar(what, bytes));
+        if bar.is_none() {
+            output::note(what);
         }
-        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(5));
-        let style = ProgressStyle::with_template(
-            "{msg}\n  {wide_bar:.cyan} {percent:>3}%  {decimal_bytes}/{decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left",
-        );
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_message(crate::report::printable(what));
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
-        let (shown, stopped) = (bar.clone(), Arc::clone(&stop));
+        let (followed, stopped) = (bar.clone(), Arc::clone(&stop));
         let follower = thread::spawn(move || {
+            let start = OS.clock.now_ns();
+            let interval = match (&followed, timed) {
+                (None, _) => LINE,
+                (Some(_), true) => DRAW_TIMED,
+                (Some(_), false) => DRAW,
+            };
             let (flag, changed) = &*stopped;
             let mut over = flag.lock().unwrap_or_else(PoisonError::into_inner);
-            while !*over {
-                shown.set_position(counter.bytes());
-                over = changed.wait_timeout(over, DRAW).unwrap_or_else(PoisonError::into_inner).0;
+            loop {
+                over = changed.wait_timeout_while(over, interval, |over| !*over).unwrap_or_else(PoisonError::into_inner).0;
+                if *over {
+                    return;
+                }
+                match &followed {
+                    Some(bar) => bar.set_position(counter.bytes()),
+                    None => output::note(&line(counter.bytes(), bytes, OS.clock.now_ns() - start)),
+                }
             }
         });
-        *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = Some(Bar { bar, stop, follower });
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(Shown { bar, stop, follower });
     }
 
     fn end(&self) {
-        let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        *bar.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        bar.stop.1.notify_all();
+        let Some(shown) = self.shown.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        *shown.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        shown.stop.1.notify_all();
         // A follower that died has stopped drawing, which is all that is wanted.
-        let _ = bar.follower.join();
-        bar.bar.finish_and_clear();
+        let _ = shown.follower.join();
+        if let Some(bar) = shown.bar {
+            bar.finish_and_clear();
+        }
     }
+}
+
+fn bar(what: &str, bytes: u64) -> ProgressBar {
+    const TEMPLATE: &str = "{msg}\n  {wide_bar:.cyan} {percent:>3}%  {decimal_bytes}/{decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left";
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(5));
+    bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(printable(what));
+    bar
+}
+
+/// `  42 %, 93.1 MB/s, 1 min 05 s left`
+fn line(done: u64, bytes: u64, ns: u64) -> String {
+    let percent = (u128::from(done) * 100).checked_div(u128::from(bytes)).unwrap_or(0);
+    let left = (u128::from(ns) * u128::from(bytes.saturating_sub(done))).checked_div(u128::from(done));
+    let left = left.map_or_else(String::new, |left| format!(", {} left", duration(u64::try_from(left).unwrap_or(u64::MAX))));
+    format!("  {percent} %, {}{left}", rate(done, ns))
 }
 
 impl Observer for Watch {
@@ -87,7 +121,7 @@ impl Observer for Watch {
                 self.end();
                 output::note(&format!("{text} …"));
             }
-            Event::Begins { what, bytes, counter, .. } => self.begin(&what, bytes, counter),
+            Event::Begins { what, bytes, counter, timed } => self.begin(&what, bytes, counter, timed),
             Event::Ends => self.end(),
         }
     }
@@ -98,9 +132,21 @@ impl Observer for Watch {
         }
         self.end();
         let mut err = std::io::stderr().lock();
-        let asked = write!(err, "{} [y/N] ", crate::report::printable(question)).and_then(|()| err.flush());
+        let asked = write!(err, "{} [y/N] ", printable(question)).and_then(|()| err.flush());
         let mut answer = String::new();
         asked.and_then(|()| std::io::stdin().read_line(&mut answer)).ok()?;
         Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_share_rate_and_rest() {
+        assert_eq!(line(500_000_000, 2_000_000_000, 10_000_000_000), "  25 %, 50.0 MB/s, 30.0 s left");
+        assert_eq!(line(0, 2_000_000_000, 10_000_000_000), "  0 %, 0 B/s");
+        assert_eq!(line(0, 0, 0), "  0 %, –");
     }
 }

@@ -17,7 +17,7 @@ pub enum Event {
         bytes: u64,
         /// How far it is.
         counter: Arc<Counter>,
-        /// Whether it is timed: displays keep quiet then.
+        /// Whether it is timed: displays draw seldom then.
         timed: bool,
     },
     /// The piece of work is over, well or not.

@@ -2,6 +2,7 @@
 
 use crate::cache::evict::{Prepared, Wanted};
 use crate::drive::{Counters, Medium};
+use crate::measure::statistics::spread;
 use crate::result::{Answer, Evidence, Flag, Flush, Proof, Severity, Verdict, Warmth, flags};
 use crate::units::{Bytes, duration};
 
@@ -13,6 +14,8 @@ const SHORTEST_NS: u64 = 1_000_000_000;
 const TOOL_SHARE: f64 = 0.20;
 /// The writer may wait for data to be made for this share of the window.
 const GENERATOR_SHARE: f64 = 0.01;
+/// A first run that is slower or faster than the others by more than this share of their median, and by twice what they differ among themselves, stands apart.
+const APART_SHARE: f64 = 0.20;
 /// A machine that slept for longer than this was suspended; the two clocks are read one after the other.
 const SUSPENDED_NS: u64 = 50_000_000;
 
@@ -108,6 +111,20 @@ pub fn conclude(seen: &Observed) -> Conclusions {
         found.flags.push(flags::DATA_DIFFER.flag(None, None));
     }
     found
+}
+
+/// What follows from the durable times of all runs, in order: whether the first one stands apart. Others may be compared with each other, not with it.
+#[must_use]
+pub fn compare_runs(durable_ns: &[u64]) -> Vec<Flag> {
+    let [first, rest @ ..] = durable_ns else { return Vec::new() };
+    let Some(others) = spread(rest).filter(|_| rest.len() >= 2) else { return Vec::new() };
+    let median = others.median.max(1) as f64;
+    let apart = (*first as f64 - median).abs() / median;
+    let among = (others.max - others.min) as f64 / median;
+    if apart <= APART_SHARE || among > apart / 2.0 {
+        return Vec::new();
+    }
+    vec![flags::FIRST_RUN.flag(Some(&format!("{} instead of {}", duration(*first), duration(others.median))), None)]
 }
 
 /// The least share that any level of devices has moved of `bytes`.
@@ -407,5 +424,15 @@ mod tests {
         check(&slept, Proof::Moved, Verdict::Holds, Some(("suspended", Severity::Invalid)));
         check(&Observed { durable_ns: Some(999_999_999), ..sound() }, Proof::Moved, Verdict::Holds, Some(("too-short", Severity::Weak)));
         check(&Observed { data_differ: Some(true), ..sound() }, Proof::Moved, Verdict::Holds, Some(("data-differ", Severity::Invalid)));
+    }
+    #[test]
+    fn a_first_run_stands_apart_when_the_others_agree() {
+        let codes = |runs: &[u64]| compare_runs(runs).len();
+        assert_eq!(codes(&[55, 20, 21]), 1);
+        assert_eq!(codes(&[10, 20, 21]), 1);
+        assert_eq!(codes(&[23, 20, 21]), 0);
+        assert_eq!(codes(&[55, 20, 60]), 0, "the others do not agree");
+        assert_eq!(codes(&[55, 20]), 0, "one other is no company");
+        assert_eq!(codes(&[]), 0);
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::consent;
 use super::events::{Event, Observer};
+use super::evidence::compare_runs;
 use super::facts;
 use super::memory;
 use super::options::Recorded;
@@ -50,6 +51,10 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     document.hosts.push(facts::host(around.host, "h0", plan.options.identify));
     describe(plan, around, &mut document);
     let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
+    let durable: Vec<u64> = document.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.window.durable_ns).collect();
+    if plan.copies.len() == 1 {
+        document.flags.extend(compare_runs(&durable));
+    }
     document.summary = summary::summarise(&document);
     conclude(&mut document, &outcome);
     if let Err(failure) = (around.save)(&document) {
