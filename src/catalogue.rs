@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, IoFailure, Result, Side};
 use crate::platform::{Host, read_text};
 
 /// A kind of spec and where it is looked for.
@@ -30,18 +30,19 @@ impl Found {
     /// An error in the text, with its place.
     #[must_use]
     pub fn error(&self, reason: &str) -> Error {
-        Error::Refused(format!("{} ({}): {}", self.name, self.origin, reason.trim_end()))
+        let origin = if self.origin == self.name { String::new() } else { format!(" ({})", self.origin) };
+        Error::Refused(format!("{}{origin}: {}", self.name, reason.trim_end()))
     }
 }
 
 impl Catalogue {
-    /// Finds a spec by its name, or by its path when it ends in `.toml` or holds a `/`.
+    /// Finds a spec by its name or by its path.
     ///
     /// # Errors
     /// `Refused`, with the name that was probably meant.
     pub fn find(&self, name: &str, environment: &Environment) -> Result<Found> {
-        if name.contains('/') || name.ends_with(".toml") {
-            let text = read_text(Path::new(name)).map_err(|error| Error::Refused(format!("cannot read the {} {name}: {error}", self.noun)))?;
+        if is_path(name) {
+            let text = read(Path::new(name))?;
             return Ok(Found { name: name.to_owned(), text, origin: name.to_owned() });
         }
         if let Some(&(name, text)) = self.built_in.iter().find(|(built_in, _)| *built_in == name) {
@@ -49,10 +50,10 @@ impl Catalogue {
         }
         let own = self.own(environment);
         if let Some((_, path)) = own.iter().find(|(own, _)| own == name) {
-            let text = read_text(path).map_err(|error| Error::Refused(format!("cannot read the {} {}: {error}", self.noun, path.display())))?;
+            let text = read(path)?;
             return Ok(Found { name: name.to_owned(), text, origin: path.display().to_string() });
         }
-        Err(Error::Refused(self.unknown(name, environment)))
+        Err(unknown(self.noun, name, &self.names(environment)))
     }
 
     /// All names with their texts: the built-in ones first, then the user's own; what can't be read is left out.
@@ -66,6 +67,13 @@ impl Catalogue {
         built_in.chain(own).collect()
     }
 
+    /// All names.
+    #[must_use]
+    pub fn names(&self, environment: &Environment) -> Vec<String> {
+        let own = self.own(environment).into_iter().map(|(name, _)| name);
+        self.built_in.iter().map(|&(name, _)| name.to_owned()).chain(own).collect()
+    }
+
     fn own(&self, environment: &Environment) -> Vec<(String, PathBuf)> {
         let Some(directory) = environment.configuration.as_ref().map(|configuration| configuration.join(self.directory)) else {
             return Vec::new();
@@ -73,17 +81,32 @@ impl Catalogue {
         let names = Host::real().names(&directory);
         names.into_iter().filter_map(|name| Some((name.strip_suffix(".toml")?.to_owned(), directory.join(&name)))).collect()
     }
+}
 
-    fn unknown(&self, name: &str, environment: &Environment) -> String {
-        let own = self.own(environment);
-        let names = self.built_in.iter().map(|&(name, _)| name).chain(own.iter().map(|(name, _)| name.as_str()));
-        let nearest = names.map(|known| (strsim::normalized_damerau_levenshtein(known, name), known)).max_by(|a, b| a.0.total_cmp(&b.0));
-        let shown = name.escape_debug();
-        match nearest {
-            Some((likeness, known)) if likeness > 0.5 => format!("there is no {} \"{shown}\": did you mean \"{known}\"?", self.noun),
-            _ => format!("there is no {} \"{shown}\": `copysim list` shows all", self.noun),
-        }
-    }
+/// Whether a spec is named by its path: it ends in `.toml` or holds a `/`.
+#[must_use]
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+/// The refusal of a name that is none of those known, with those that were probably meant: the ones that begin with it, else the most similar one.
+#[must_use]
+pub fn unknown(noun: &str, name: &str, known: &[String]) -> Error {
+    let shown = name.escape_debug();
+    let longer: Vec<String> =
+        known.iter().filter(|known| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))).map(|known| format!("\"{known}\"")).collect();
+    let nearest = known.iter().map(|known| (strsim::normalized_damerau_levenshtein(known, name), known)).max_by(|a, b| a.0.total_cmp(&b.0));
+    Error::Refused(match nearest {
+        _ if !longer.is_empty() && !name.is_empty() => format!("there is no {noun} \"{shown}\": did you mean {}?", longer.join(" or ")),
+        Some((likeness, known)) if likeness > 0.5 => format!("there is no {noun} \"{shown}\": did you mean \"{known}\"?"),
+        _ => format!("there is no {noun} \"{shown}\": `copysim list` shows all"),
+    })
+}
+
+/// The text of a spec's file.
+fn read(path: &Path) -> Result<String> {
+    let failed = |source| IoFailure { operation: "read", side: Side::Host, path: path.to_path_buf(), source };
+    read_text(path).map_err(|error| Error::Refused(failed(error).to_string()))
 }
 
 /// Where the user keeps things, from the environment variables of the XDG base directory specification.

@@ -92,6 +92,12 @@ pub fn count(value: u64) -> String {
     text
 }
 
+/// A number of files: `1 file`, `7,861 files`.
+#[must_use]
+pub fn files(number: u64) -> String {
+    if number == 1 { "1 file".to_owned() } else { format!("{} files", count(number)) }
+}
+
 /// A scale in hundredths of a percent, read from what people write: `20%`, `20`, `0.5 %`. From 0.01 % to 10,000 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scale(u32);
@@ -238,6 +244,7 @@ mod tests {
             ["850 ns", "12.4 s", "340 ms", "3 min 10 s", "2 h 01 min"]
         );
         assert_eq!([7_861, 50, 1_000_000].map(count), ["7,861", "50", "1,000,000"]);
+        assert_eq!([0, 1, 7_861].map(files), ["0 files", "1 file", "7,861 files"]);
         assert_eq!(rate(8_410_300_000, 190_000_000_000), "44.3 MB/s");
     }
 }

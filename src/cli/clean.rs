@@ -6,7 +6,7 @@ use super::{Outcome, output};
 use crate::drive::Workspace;
 use crate::platform::OS;
 use crate::report::printable;
-use crate::units::{Bytes, count};
+use crate::units::{Bytes, files};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,7 +22,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let path = printable(&workspace.path().display().to_string());
     let cleaned = workspace.clean()?;
-    let mut text = format!("removed {} files, {}, from {path}\n", count(cleaned.removal.files), Bytes(cleaned.removal.bytes));
+    let mut text = format!("removed {}, {}, from {path}\n", files(cleaned.removal.files), Bytes(cleaned.removal.bytes));
     for foreign in &cleaned.foreign {
         text.push_str(&format!("left {}: it is not copysim's\n", printable(&foreign.display().to_string())));
     }

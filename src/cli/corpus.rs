@@ -18,8 +18,8 @@ use crate::progress::{Cancel, Counter};
 use crate::report::printable;
 use crate::scenario::events::{Event, Observer};
 use crate::scenario::plan::corpus_room;
-use crate::scenario::stage::{makers, stage};
-use crate::units::{Bytes, Scale, count};
+use crate::scenario::stage::{Staged, makers, remove_unfinished, stage};
+use crate::units::{Bytes, Scale, count, files};
 
 #[derive(clap::Subcommand)]
 pub enum Command {
@@ -123,30 +123,34 @@ pub fn run(command: Command) -> Outcome {
 
 fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel: &Cancel) -> Outcome {
     let workspace = Workspace::open_or_create(OS, directory)?;
-    if !workspace.corpora()?.contains(&corpus.id())
-        && let Some(warning) = corpus_room(OS, &workspace, corpus)?
-    {
-        watch.on(Event::Notice(warning));
-    }
-    let staged = stage(OS, &workspace, corpus, watch, cancel, &mut |_| Ok(()));
+    let staged = generate_in(&workspace, corpus, watch, cancel);
     if staged.is_err() {
         // What was begun is no corpus; the error is the one to tell.
-        let _ = workspace.remove_corpus(&corpus.id());
+        let _ = remove_unfinished(OS, &workspace, watch).and_then(|()| workspace.remove_if_empty());
     }
     let staged = staged?;
     output::print(&format!(
-        "{}  {} files, {}\n{}\n",
+        "{}  {}, {}\n{}\n",
         staged.manifest.root.to_hex(),
-        count(corpus.file_count()),
+        files(corpus.file_count()),
         Bytes(corpus.byte_count()),
         printable(&staged.path.display().to_string())
     ))?;
     Ok(0)
 }
 
+fn generate_in(workspace: &Workspace<'_>, corpus: &Corpus, watch: &Watch, cancel: &Cancel) -> Result<Staged> {
+    if !workspace.corpora()?.contains(&corpus.id())
+        && let Some(warning) = corpus_room(OS, workspace, corpus)?
+    {
+        watch.on(Event::Notice(warning));
+    }
+    stage(OS, workspace, corpus, watch, cancel, &mut |_| Ok(()))
+}
+
 fn digest(corpus: &Corpus, list: bool, watch: &Watch, cancel: &Cancel) -> Outcome {
     let counter = Arc::new(Counter::default());
-    let what = format!("computing the digest of {} ({} files, {})", corpus.id(), count(corpus.file_count()), Bytes(corpus.byte_count()));
+    let what = format!("computing the digest of {} ({}, {})", corpus.id(), files(corpus.file_count()), Bytes(corpus.byte_count()));
     watch.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
     let mut root = Root::default();
     let done = digest_into(OS, corpus, makers(), &counter, cancel, |file| {
@@ -222,22 +226,22 @@ fn verdict(place: &Place, corpus: &Corpus, found: &Verification) -> String {
     }
     let bad = found.files_checked - found.files_good;
     if bad > found.differences.len() as u64 {
-        text.push_str(&format!("and {} more files that differ\n", count(bad - found.differences.len() as u64)));
+        text.push_str(&format!("and {} more that differ\n", files(bad - found.differences.len() as u64)));
     }
     for extra in &found.extra_examples {
         text.push_str(&format!("{}: not part of the corpus\n", printable(extra)));
     }
     if found.extra_files > found.extra_examples.len() as u64 {
-        text.push_str(&format!("and {} more files that are not part of the corpus\n", count(found.extra_files - found.extra_examples.len() as u64)));
+        text.push_str(&format!("and {} more: not part of the corpus\n", files(found.extra_files - found.extra_examples.len() as u64)));
     }
     if found.times_differ > 0 {
-        text.push_str(&format!("{} files have another modification time; their bytes are right\n", count(found.times_differ)));
+        text.push_str(&format!("another modification time, but the right bytes: {}\n", files(found.times_differ)));
     }
     text.push_str(&format!(
-        "{}: {} of {} files of {} are good{}\n",
+        "{}: {} of {} of {} are good{}\n",
         printable(&place.tree.display().to_string()),
         count(found.files_good),
-        count(found.files_checked),
+        files(found.files_checked),
         corpus.id(),
         if bad > 0 { format!(", {} differ", count(bad)) } else { String::new() }
     ));

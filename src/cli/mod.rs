@@ -76,6 +76,7 @@ pub fn main() -> u8 {
     };
     match done {
         Ok(code) => code,
+        Err(error) if output::reader_left(&error) => 0,
         Err(error) => {
             output::complain(&error);
             error.exit_code()

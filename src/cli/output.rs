@@ -2,20 +2,26 @@
 #![expect(clippy::print_stderr, reason = "this is the room of printing")]
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use crate::error::{Context, Error, Result, Side};
 use crate::report::printable;
 
+/// What standard output is called in errors.
+const OUT: &str = "standard output";
+
 /// Prints a result.
 ///
 /// # Errors
-/// What the system answered, except that the reader went away.
+/// What the system answered; see [`reader_left`].
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).during("write to", Side::Host, "standard output"),
-        _ => Ok(()),
-    }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).during("write to", Side::Host, OUT)
+}
+
+/// Whether an error says that nobody reads the result any more: there is nothing left to do then, and nobody to tell.
+pub fn reader_left(error: &Error) -> bool {
+    matches!(error, Error::Io(failure) if failure.path == Path::new(OUT) && failure.source.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Tells what went wrong.

@@ -12,7 +12,7 @@ use crate::platform::{Host, OS, write_atomically};
 use crate::report;
 use crate::result::{Document, Severity, mask, store};
 use crate::scenario::plan::{Plan, Request};
-use crate::scenario::run::{Around, run as carry_out};
+use crate::scenario::run::{Around, run as carry_out, was_begun};
 use crate::{Context, Side};
 
 #[derive(clap::Args)]
@@ -53,34 +53,56 @@ pub fn run(args: Args) -> Outcome {
     let host = Host::real();
     let request = Request { scenario: &args.name, target: &args.target, source: args.source.as_deref(), options };
     let plan = Plan::resolve(request, OS, &host, &environment)?;
-    let saved = RefCell::new(None);
-    let save = |document: &Document| -> Result<()> {
-        *saved.borrow_mut() = Some(store::save(&masked(document, identify)?, &results)?);
-        Ok(())
-    };
+    store::prepare(OS.files, &results)?;
+    let keeper = Keeper { results, identify, saved: RefCell::default(), failure: RefCell::default() };
+    let save = |document: &Document| keeper.save(document);
     let around = Around { system: OS, host: &host, observer: &watch, cancel: &cancel, save: &save };
     let (document, outcome) = carry_out(&plan, around, copysim_itself());
-    show(&document, args.json.as_deref(), identify)?;
-    if let Some(path) = saved.borrow().as_ref() {
+    // What is shown is what is kept, so that `report` shows the same again.
+    let shown = if was_begun(&document, &outcome) { show(&masked(&document, identify)?, args.json.as_deref()) } else { Ok(()) };
+    if let Some(path) = keeper.saved.into_inner() {
         output::note(&format!("result: {}", path.display()));
     }
     outcome?;
+    keeper.failure.into_inner().map_or(Ok(()), Err)?;
+    shown?;
     let invalid = document.runs.iter().flat_map(|run| &run.phases).flat_map(|phase| &phase.flags).any(|flag| flag.severity == Severity::Invalid);
     Ok(if args.strict && invalid { 3 } else { 0 })
 }
 
-/// The text view of a record in which something was done; a plan that was refused has said why.
-fn show(document: &Document, json: Option<&Path>, identify: bool) -> Result<()> {
-    let to_standard_output = json == Some(Path::new("-"));
-    if let Some(path) = json {
-        let text = report::render(&masked(document, identify)?, "json")?;
-        if to_standard_output {
-            output::print(&text)?;
-        } else {
-            write_atomically(path, text.as_bytes()).during("write", Side::Host, path)?;
-        }
+/// Keeps the record where it was wished, or else where temporary files are: what was measured is not lost because a place was.
+struct Keeper {
+    results: PathBuf,
+    identify: bool,
+    saved: RefCell<Option<PathBuf>>,
+    /// Why it is not where it was wished.
+    failure: RefCell<Option<Error>>,
+}
+
+impl Keeper {
+    fn save(&self, document: &Document) -> Result<()> {
+        let document = masked(document, self.identify)?;
+        let (path, failure) = match store::save(&document, &self.results) {
+            Ok(path) => (path, None),
+            Err(failure) => (store::save(&document, &std::env::temp_dir())?, Some(failure)),
+        };
+        *self.saved.borrow_mut() = Some(path);
+        *self.failure.borrow_mut() = failure;
+        Ok(())
     }
-    if to_standard_output || document.runs.is_empty() { Ok(()) } else { output::print(&report::render(document, "text")?) }
+}
+
+/// The text view where a run was begun, and the JSON where it was asked for.
+fn show(document: &Document, json: Option<&Path>) -> Result<()> {
+    if json == Some(Path::new("-")) {
+        return output::print(&report::render(document, "json")?);
+    }
+    let printed = if document.runs.is_empty() { Ok(()) } else { output::print(&report::render(document, "text")?) };
+    let written = match json {
+        Some(path) => write_atomically(path, report::render(document, "json")?.as_bytes()).during("write", Side::Host, path),
+        None => Ok(()),
+    };
+    written.and(printed)
 }
 
 fn masked(document: &Document, identify: bool) -> Result<Document> {

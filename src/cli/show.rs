@@ -1,7 +1,7 @@
 //! `copysim show NAME`: a definition as it is written.
 
 use super::{Outcome, output};
-use crate::catalogue::Environment;
+use crate::catalogue::{Environment, is_path, unknown};
 use crate::corpus::catalogue::CORPORA;
 use crate::scenario::catalogue::SCENARIOS;
 
@@ -13,10 +13,15 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let environment = Environment::of_process();
-    // A name that neither knows is most likely a scenario's.
-    let found = match SCENARIOS.find(&args.name, &environment) {
-        Ok(found) => found,
-        Err(unknown) => CORPORA.find(&args.name, &environment).map_err(|_| unknown)?,
+    let catalogue = [&SCENARIOS, &CORPORA].into_iter().find(|catalogue| catalogue.names(&environment).contains(&args.name));
+    let found = match catalogue {
+        Some(catalogue) => catalogue.find(&args.name, &environment)?,
+        // Files are shown as they are, whatever they define.
+        None if is_path(&args.name) => SCENARIOS.find(&args.name, &environment)?,
+        None => {
+            let known = [SCENARIOS.names(&environment), CORPORA.names(&environment)].concat();
+            return Err(unknown("scenario or corpus", &args.name, &known));
+        }
     };
     output::print(&format!("# {} ({})\n{}", found.name, found.origin, found.text))?;
     Ok(0)

@@ -6,7 +6,8 @@ use walkdir::WalkDir;
 
 use super::content::{ContentKind, ContentSpec};
 use super::spec::{CorpusSpec, SizesSpec, TreeSpec};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result, Side};
+use crate::platform::{Files, OsFiles};
 use crate::progress::Cancel;
 
 /// Steps of the table of sizes.
@@ -28,8 +29,9 @@ pub struct LeftOut {
 /// Scans a folder. Symbolic links are not followed.
 ///
 /// # Errors
-/// `Refused` when the folder holds no file, `Interrupted`.
+/// `Refused` when the folder holds no file, what the system answered to opening it, `Interrupted`.
 pub fn scan(folder: &Path, name: &str, cancel: &Cancel) -> Result<(CorpusSpec, LeftOut)> {
+    OsFiles.open_root(folder).during("open", Side::Source, folder)?;
     let mut left_out = LeftOut::default();
     let mut directories: Vec<u64> = Vec::new();
     let mut files: Vec<u64> = Vec::new();
@@ -67,7 +69,7 @@ pub fn scan(folder: &Path, name: &str, cancel: &Cancel) -> Result<(CorpusSpec, L
     let spec = CorpusSpec {
         name: name.to_owned(),
         version: 1,
-        summary: format!("the shape of a folder of {} files", crate::units::count(count)),
+        summary: format!("the shape of a folder of {}", crate::units::files(count)),
         noun: "files".to_owned(),
         files: count,
         bytes,

@@ -38,6 +38,27 @@ pub fn is_run_name(name: &OsStr) -> bool {
     time.len() == 16 && time.bytes().enumerate().all(digit) && random.len() == 8 && random.bytes().all(hexadecimal)
 }
 
+/// What the name of a run becomes when its copy is kept.
+const KEPT: &str = "-kept";
+
+/// The name of the copy of a run that is kept.
+#[must_use]
+pub fn kept_name(run: &str) -> String {
+    format!("{run}{KEPT}")
+}
+
+/// Whether a name is one that `kept_name` makes.
+#[must_use]
+pub fn is_kept_name(name: &OsStr) -> bool {
+    name.to_str().and_then(|name| name.strip_suffix(KEPT)).is_some_and(|run| is_run_name(OsStr::new(run)))
+}
+
+/// Whether a name is that of a copy: of a run, or of one that is kept.
+#[must_use]
+pub fn is_copy_name(name: &OsStr) -> bool {
+    is_run_name(name) || is_kept_name(name)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -53,7 +74,7 @@ mod tests {
 
         #[test]
         fn other_names_are_not(name in "[a-zA-Z0-9./-]{0,30}") {
-            prop_assert!(!is_run_name(OsStr::new(&name)));
+            prop_assert!(!is_copy_name(OsStr::new(&name)));
             prop_assert!(!is_corpus_name(OsStr::new(&name)));
         }
     }
@@ -74,6 +95,10 @@ mod tests {
         }
         assert!(is_corpus_name(OsStr::new("jpg-v1-s0-p0.5")));
         assert!(is_run_name(OsStr::new("20250131T235959Z-0123abcd")));
+        assert!(is_kept_name(OsStr::new(&kept_name("20250131T235959Z-0123abcd"))));
+        for name in ["20250131T235959Z-0123abcd", "20250131T235959Z-0123abcd-kept-kept", "-kept", "x-kept"] {
+            assert!(!is_kept_name(OsStr::new(name)), "{name}");
+        }
         for name in ["20250131T235959Z-0123ABCD", "20250131T235959Z-0123abc", "20250131t235959Z-0123abcd", "20250131T235959Z"] {
             assert!(!is_run_name(OsStr::new(name)), "{name}");
         }

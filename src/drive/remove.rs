@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::platform::{Handle, Kind, Stat, System, grant_owner, open_dir_beneath};
-use crate::units::{Bytes, count};
+use crate::units::{Bytes, count, files};
 use crate::{Error, IoFailure, Side};
 
 /// Something that could not be removed.
@@ -74,7 +74,7 @@ impl Removal {
 impl std::fmt::Display for Removal {
     /// `1,573 files (1.68 GB)`, and what was left.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} files ({})", count(self.files), Bytes(self.bytes))?;
+        write!(f, "{} ({})", files(self.files), Bytes(self.bytes))?;
         match (self.left_count, self.left.first()) {
             (0, _) | (_, None) => Ok(()),
             (left, Some(first)) => write!(f, "; {} could not be removed, the first: {}", count(left), first.reason),

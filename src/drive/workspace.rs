@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::directory::{self, shown};
 use super::lock::{busy, holder_of_file};
 use super::marker::{self, Marker};
-use super::names::{is_corpus_name, is_run_name};
+use super::names::{is_copy_name, is_corpus_name, is_kept_name, is_run_name, kept_name};
 use super::remove::{Removal, remove_tree};
 use crate::platform::{Handle, Host, Kind, Locking, Stat, System, is_unsupported, lock_file, open_dir_beneath};
 use crate::{Context, Error, IoFailure, Result, Side};
@@ -90,7 +90,7 @@ impl<'s> Workspace<'s> {
     /// Opens the workspace in a directory, made if missing, and removes what killed runs had left.
     ///
     /// # Errors
-    /// `Refused` where the directory is none, is read-only, lies in a workspace, or holds something of that name that is not copysim's, and while another copysim has it open.
+    /// `Refused` where the directory is none, can't be written to, lies in a workspace, or holds something of that name that is not copysim's, and while another copysim has it open.
     pub fn open_or_create(system: System<'s>, directory: &Path) -> Result<Self> {
         let opened = Self::open(system, directory, true)?;
         let mut workspace = opened.ok_or_else(|| Error::Internal(format!("no workspace was made in {}", shown(directory))))?;
@@ -268,6 +268,28 @@ impl<'s> Workspace<'s> {
         self.remove_in(RUNS, OsStr::new(&run.id))
     }
 
+    /// Keeps the copy of a run, under a name that the next start leaves alone; `clean` removes it. Gives its path.
+    ///
+    /// # Errors
+    /// What the system answered; the next start removes the copy then.
+    pub fn keep(&self, run: RunDir) -> Result<PathBuf> {
+        let runs = self.open_in_top(RUNS)?;
+        let name = kept_name(&run.id);
+        // Some file systems do not rename a directory that is open.
+        drop(run.dir);
+        self.system.files.rename(&runs, Path::new(&run.id), Path::new(&name)).during("rename", Side::Target, &run.path)?;
+        Ok(self.path.join(RUNS).join(name))
+    }
+
+    /// The copies that were kept.
+    ///
+    /// # Errors
+    /// What the system answered.
+    pub fn kept(&self) -> Result<Vec<PathBuf>> {
+        let names = self.entries(RUNS, is_kept_name)?;
+        Ok(names.into_iter().map(|name| self.path.join(RUNS).join(name)).collect())
+    }
+
     /// The names of the corpora here, whole or not.
     ///
     /// # Errors
@@ -327,7 +349,7 @@ impl<'s> Workspace<'s> {
             |name: &OsStr, kind| if name == CORPORA || name == RUNS { kind == Kind::Directory } else { is_own_file(name) && kind == Kind::File };
         let mut foreign = Vec::new();
         self.collect_foreign(&self.top, &self.path, own_in_top, &mut foreign)?;
-        for (place, is_own) in [(CORPORA, is_corpus_name as fn(&OsStr) -> bool), (RUNS, is_run_name)] {
+        for (place, is_own) in [(CORPORA, is_corpus_name as fn(&OsStr) -> bool), (RUNS, is_copy_name)] {
             if let Some(dir) = self.open_in_top_if_there(place)? {
                 self.collect_foreign(&dir, &self.path.join(place), |name, kind| is_own(name) && kind == Kind::Directory, &mut foreign)?;
             }
@@ -349,14 +371,25 @@ impl<'s> Workspace<'s> {
         listed.during("list", Side::Host, path)
     }
 
-    /// Removes all runs and corpora, and the workspace itself when nothing foreign is in it.
+    /// Removes the workspace when it holds neither corpora nor copies.
+    ///
+    /// # Errors
+    /// What the system answered.
+    pub fn remove_if_empty(self) -> Result<()> {
+        if !(self.corpora()?.is_empty() && self.entries(RUNS, is_copy_name)?.is_empty()) {
+            return Ok(());
+        }
+        self.clean()?.removal.left.into_iter().next().map_or(Ok(()), |left| Err(left.reason))
+    }
+
+    /// Removes all copies, kept ones too, and corpora, and the workspace itself when nothing foreign is in it.
     ///
     /// # Errors
     /// What the system answered to listing; what could not be removed is told in the answer.
     pub fn clean(self) -> Result<Cleaned> {
         let files = self.system.files;
         let mut cleaned = Cleaned { foreign: self.foreign()?, ..Cleaned::default() };
-        for (place, is_own) in [(RUNS, is_run_name as fn(&OsStr) -> bool), (CORPORA, is_corpus_name)] {
+        for (place, is_own) in [(RUNS, is_copy_name as fn(&OsStr) -> bool), (CORPORA, is_corpus_name)] {
             for name in self.entries(place, is_own)? {
                 cleaned.removal.add(self.remove_in(place, &name)?);
             }
@@ -521,11 +554,12 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The refusal of a read-only target; other failures as they are.
+/// The refusal of a target that is read-only or not the user's to write to; other failures as they are.
 fn read_only(error: io::Error, operation: &'static str, path: &Path) -> Error {
     let failure = IoFailure { operation, side: Side::Target, path: path.to_owned(), source: error };
     match failure.errno() {
-        Some(libc::EROFS | libc::EACCES | libc::EPERM) => Error::Refused(format!("the target is read-only: {failure}")),
+        Some(libc::EROFS) => Error::Refused(format!("the target is read-only: {failure}")),
+        Some(libc::EACCES | libc::EPERM) => Error::Refused(failure.to_string()),
         _ => Error::Io(failure),
     }
 }

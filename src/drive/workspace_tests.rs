@@ -97,6 +97,13 @@ fn a_workspace_is_made_used_and_cleaned_without_a_trace() {
     assert_eq!((removal.files, removal.directories, removal.is_complete()), (1, 1, true));
     assert!(removal.bytes >= 10_000);
 
+    let kept = workspace.keep(workspace.new_run().unwrap()).unwrap();
+    fs::write(kept.join("copy"), "kept").unwrap();
+    drop(workspace);
+    let workspace = place.open();
+    assert_eq!((workspace.leftovers().runs, workspace.kept().unwrap()), (0, vec![kept.clone()]));
+    assert_eq!((workspace.foreign().unwrap(), fs::read(kept.join("copy")).unwrap()), (vec![], b"kept".to_vec()));
+
     let corpus = "jpg-v1-s0-p5";
     assert!(workspace.corpus(corpus).unwrap().is_none());
     workspace.create_corpus(corpus).unwrap();

@@ -88,6 +88,7 @@ fn drive(document: &Document, drive: &Drive) -> String {
         (_, Some(model)) => model,
         (Some(vendor), None) => vendor,
         (None, None) if drive.kind == DriveKind::Unknown => "unknown".to_owned(),
+        (None, None) if drive.kind == DriveKind::Memory => "memory".to_owned(),
         (None, None) => format!("unknown model ({})", drive.kind),
     };
     let mut facts = vec![name];
@@ -273,7 +274,7 @@ fn aftermath(aftermath: Option<&Aftermath>) -> String {
     }
     let unplug = match left.unplug {
         Answer::Yes => "The drive may be unplugged",
-        Answer::No => "Do NOT unplug the drive yet",
+        Answer::No => "Do NOT unplug the drive",
         Answer::Unknown => "Whether the drive may be unplugged is unknown",
     };
     let because = left.unplug_because.as_deref().map_or_else(String::new, |because| format!(": {}", printable(because)));

@@ -4,7 +4,7 @@ use super::format::{full_stop, number, runs, sentence, share, spoken};
 use super::group::Group;
 use super::printable::printable;
 use crate::result::{Answer, Document, Origin, Phase, PhaseKind, PhaseStatus, Severity, SourceKind, Status, flags};
-use crate::units::{Bytes, count, rate};
+use crate::units::{Bytes, count, files, rate};
 
 /// What has to be said before any figure: that something failed, differs or was interrupted, or that nothing was measured.
 pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String> {
@@ -139,10 +139,6 @@ fn what(document: &Document, phase: &Phase) -> String {
         (n, 0) => format!("A folder of {} {many}", count(n)),
         (n, _) => format!("A folder of {} {many} ({bytes})", count(n)),
     }
-}
-
-fn files(n: u64) -> String {
-    if n == 1 { "1 file".to_owned() } else { format!("{} files", count(n)) }
 }
 
 /// `to copy on this drive`.

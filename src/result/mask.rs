@@ -1,5 +1,7 @@
 //! Takes out of a record what says whose machine it was: names of user and host, serial numbers, home directories.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::document::Document;
@@ -35,6 +37,17 @@ impl Identity {
     /// A text without what it must not say: a home directory becomes `~`, a user's name in a path `user`, a serial number `SERIAL`.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
+        self.mask_with(text, "user")
+    }
+
+    /// A command of [`clean_command`] without what it must not say, which a shell of the user's still understands: home is `~`, the user `$USER`.
+    #[must_use]
+    pub fn mask_command(&self, command: &str) -> String {
+        let escaped = |texts: &[String]| texts.iter().map(|text| escape(text)).collect();
+        Self { homes: escaped(&self.homes), users: escaped(&self.users), serials: escaped(&self.serials), host: None }.mask_with(command, "$USER")
+    }
+
+    fn mask_with(&self, text: &str, user_word: &str) -> String {
         let mut masked = text.to_owned();
         // In names under /dev/disk/by-id a serial number stands between all kinds of signs.
         let sign = |neighbour: Option<char>| !neighbour.is_some_and(char::is_alphanumeric);
@@ -49,7 +62,7 @@ impl Identity {
         }
         for user in self.users.iter().filter(|user| !user.is_empty()) {
             for holder in HOLDERS {
-                masked = replace(&masked, &format!("{holder}{user}"), &format!("{holder}user"), |_| true, |after| !word(after));
+                masked = replace(&masked, &format!("{holder}{user}"), &format!("{holder}{user_word}"), |_| true, |after| !word(after));
             }
         }
         masked
@@ -84,10 +97,14 @@ pub fn mask(document: &mut Document, identity: &Identity) -> Result<()> {
     for argument in &mut document.copysim.arguments {
         *argument = identity.mask_host(argument);
     }
+    let remove_with = document.aftermath.as_mut().and_then(|aftermath| aftermath.remove_with.take());
     let internal = |error: serde_json::Error| Error::Internal(format!("a record cannot be masked: {error}"));
     let mut value = serde_json::to_value(&*document).map_err(internal)?;
     mask_value(&mut value, &identity);
     *document = serde_json::from_value(value).map_err(internal)?;
+    if let Some(aftermath) = &mut document.aftermath {
+        aftermath.remove_with = remove_with.map(|command| identity.mask_command(&command));
+    }
     Ok(())
 }
 
@@ -98,6 +115,18 @@ fn mask_value(value: &mut Value, identity: &Identity) {
         Value::Object(members) => members.values_mut().for_each(|value| mask_value(value, identity)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// The command that removes everything of copysim's from a directory, for a shell.
+#[must_use]
+pub fn clean_command(directory: &Path) -> String {
+    format!("copysim clean {}", escape(&directory.display().to_string()))
+}
+
+/// A text as one word of a shell: a backslash before each character that means something to it. Sign by sign, so that what is masked can be found in it.
+fn escape(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | ':' | '@' | '%' | '=');
+    text.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// `server:/export` and `//server/share` without the server.
@@ -167,6 +196,16 @@ mod tests {
         ] {
             assert_eq!(anna().mask(text), masked, "{text}");
         }
+    }
+
+    #[test]
+    fn a_masked_command_still_works_in_the_shell_of_the_user() {
+        let of = |identity: &Identity, path: &str| identity.mask_command(&clean_command(Path::new(path)));
+        assert_eq!(of(&anna(), "/home/anna/my drive (old)"), "copysim clean ~/my\\ drive\\ \\(old\\)");
+        assert_eq!(of(&anna(), "/media/anna/STICK"), "copysim clean /media/$USER/STICK");
+        assert_eq!(of(&anna(), "/mnt/$HOME"), "copysim clean /mnt/\\$HOME");
+        let spaced = Identity { homes: vec!["/srv/anna b".into()], ..Identity::default() };
+        assert_eq!(of(&spaced, "/srv/anna b/x"), "copysim clean ~/x");
     }
 
     #[test]

@@ -61,6 +61,17 @@ pub fn file_name(document: &Document) -> String {
     format!("{when}{what}-{}.json", portable(&document.id))
 }
 
+/// Makes the directory of results if it is missing and shows that it can be written to: found out before hours of measuring, not after.
+///
+/// # Errors
+/// What the system answered.
+pub fn prepare(files: &dyn Files, dir: &Path) -> Result<()> {
+    let path = dir.join(".copysim-can-write");
+    write_atomically(&path, b"").during("keep results: write", Side::Host, &path)?;
+    let opened = files.open_root(dir).during("open", Side::Host, dir)?;
+    files.remove_file(&opened, Path::new(".copysim-can-write")).during("remove", Side::Host, path)
+}
+
 /// Writes a record into a directory, over an earlier state of the same record; a reader sees the old or the new one whole. Gives the path.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use crate::cache::evict::{Prepared, Wanted};
 use crate::drive::{Counters, Medium};
 use crate::measure::statistics::spread;
 use crate::result::{Answer, Evidence, Flag, Flush, Proof, Severity, Verdict, Warmth, flags};
-use crate::units::{Bytes, duration};
+use crate::units::{Bytes, count, duration};
 
 /// A device that moved less than this share of what it should have moved has not moved it (DESIGN: below 95 % something answered for it).
 const MOVED_SHARE: f64 = 0.95;
@@ -228,7 +228,8 @@ fn moved(seen: &Observed, found: &mut Conclusions) {
 fn durable(seen: &Observed, found: &mut Conclusions) {
     let Flush { method, device_flushes, volatile_cache, reaches_medium } = &seen.flush;
     let counted = match device_flushes {
-        Some(count) => format!("the device counted {count} flushes"),
+        Some(1) => "the device counted 1 flush".to_owned(),
+        Some(flushes) => format!("the device counted {} flushes", count(*flushes)),
         None => "the device counts no flushes".to_owned(),
     };
     let cache = match volatile_cache {

@@ -1,11 +1,20 @@
 //! A source in memory: a directory of this user's own in the machine's memory file system, removed afterwards, and at the next start after a kill.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::drive::Workspace;
+use crate::drive::{Removal, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Kind, System};
+
+/// Where a machine keeps files in memory.
+pub const MEMORY: &str = "/dev/shm";
+
+/// The directory of this user's.
+#[must_use]
+pub fn place() -> PathBuf {
+    Path::new(MEMORY).join(format!("copysim-{}", rustix::process::geteuid().as_raw()))
+}
 
 /// Makes the directory, readable by this user only, or takes it when it is this user's already.
 ///
@@ -32,22 +41,23 @@ pub fn create(system: System<'_>, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// What the system answered; a workspace in use is no error.
-pub fn remove(system: System<'_>, path: &Path) -> Result<()> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-    let Ok(parent_dir) = system.files.open_root(parent) else { return Ok(()) };
+pub fn remove(system: System<'_>, path: &Path) -> Result<Removal> {
+    let mut removal = Removal::default();
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(removal) };
+    let Ok(parent_dir) = system.files.open_root(parent) else { return Ok(removal) };
     match system.files.stat_at(&parent_dir, Path::new(name)) {
         Ok(stat) if stat.kind == Kind::Directory && stat.uid == rustix::process::geteuid().as_raw() => {}
-        _ => return Ok(()),
+        _ => return Ok(removal),
     }
     match Workspace::open_existing(system, path) {
-        Ok(Some(workspace)) => drop(workspace.clean()?),
+        Ok(Some(workspace)) => removal = workspace.clean()?.removal,
         Ok(None) => {}
         // Another copysim of this user works there.
-        Err(Error::Refused(_)) => return Ok(()),
+        Err(Error::Refused(_)) => return Ok(removal),
         Err(error) => return Err(error),
     }
     match system.files.remove_dir(&parent_dir, Path::new(name)) {
         Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error).during("remove", Side::Source, path),
-        _ => Ok(()),
+        _ => Ok(removal),
     }
 }

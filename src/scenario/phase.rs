@@ -27,7 +27,7 @@ use crate::result::{
     self, Cache, DeviceCounters, Evidence, Flag, Flush, Integrity, Latency, Measured, Mismatch, Phase, PhaseKind, PhaseStatus, SlowFile, SourceKind,
     StartPoint, Timeline, Waits, Window, Work,
 };
-use crate::units::{Bytes, count};
+use crate::units::{Bytes, count, files};
 use crate::workload::copy::{Copied, Order, copy_tree, write_generated};
 use crate::workload::samples::FileLog;
 
@@ -265,7 +265,7 @@ fn window<'a>(job: &Job<'a>, engine: &Engine) -> Result<Timed<'a>> {
     let Job { system, observer, cancel, options, run, .. } = *job;
     let counter = Arc::new(Counter::default());
     let corpus = job.corpus();
-    let what = format!("{}: copying {} files, {}", job.title, count(corpus.file_count()), Bytes(corpus.byte_count()));
+    let what = format!("{}: copying {}, {}", job.title, files(corpus.file_count()), Bytes(corpus.byte_count()));
     observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: true });
     let places: Vec<&Place<'_>> = [Some(job.target), job.source_place().filter(|_| !job.same_drive())].into_iter().flatten().collect();
     let mut series = vec![("work".to_owned(), Measured::WrittenBytes)];
@@ -494,7 +494,7 @@ fn compare(job: &Job<'_>) -> Result<Verification> {
     let subject = Subject { files: system.files, tree: &run.dir, path: &run.path, side: Side::Target };
     let counter = Arc::new(Counter::default());
     let corpus = &manifest.corpus;
-    let what = format!("{}: comparing {} files, {}", job.title, count(corpus.file_count()), Bytes(corpus.byte_count()));
+    let what = format!("{}: comparing {}, {}", job.title, files(corpus.file_count()), Bytes(corpus.byte_count()));
     observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
     let verification = verify(subject, manifest, VERIFIERS, &counter, cancel);
     observer.on(Event::Ends);
@@ -524,7 +524,7 @@ fn mismatch_record(difference: &locate::Difference) -> Mismatch {
 fn differ(job: &Job<'_>, found: &Verification) -> Error {
     let bad = found.files_checked - found.files_good;
     let first = found.differences.first().map(locate::Difference::sentence).unwrap_or_default();
-    Error::Differ(format!("{} of {} files of the copy in {} differ: {first}", count(bad), count(found.files_checked), job.run.path.display()))
+    Error::Differ(format!("{} of {} of the copy in {} differ: {first}", count(bad), files(found.files_checked), job.run.path.display()))
 }
 
 fn draw_conclusions(

@@ -1,11 +1,13 @@
 //! A scenario resolved against drives and options: every path, byte and step known, nothing done yet.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::catalogue;
+use super::memory;
 use super::options::Options;
 use super::spec::{CopySpec, PhaseSpec, Role, ScenarioSpec};
-use crate::catalogue::Environment;
+use crate::catalogue::{Environment, Found, is_path};
 use crate::corpus::Corpus;
 use crate::corpus::catalogue::corpus;
 use crate::drive::space::{Need, Room};
@@ -14,10 +16,8 @@ use crate::drive::{Drive, Medium, Workspace};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System};
-use crate::units::{Bytes, Scale, count};
+use crate::units::{Bytes, Scale, files};
 
-/// Where a machine keeps files in memory.
-const MEMORY: &str = "/dev/shm";
 /// A corpus is staged in memory when it takes at most this share of what is available: the copy's own pages need room too.
 const MEMORY_SHARE_PERCENT: u64 = 50;
 
@@ -83,10 +83,11 @@ impl Plan {
         let (scenario, found) = catalogue::scenario(request.scenario, environment)?;
         let engine = Engine::named(&options.engine)?;
         let copies = scenario.phase.iter().map(|PhaseSpec::Copy(CopySpec { corpus: name, from })| {
-            Ok(PlannedCopy { corpus: corpus(name, options.seed, options.scale, environment)?, from: *from })
+            let name = beside(name, &found);
+            Ok(PlannedCopy { corpus: corpus(&name, options.seed, options.scale, environment)?, from: *from })
         });
         let copies = copies.collect::<Result<Vec<_>>>()?;
-        let target = resolve_directory(host, system, request.target)?;
+        let target = resolve_directory(host, system, request.target, Side::Target)?;
         let target_drive = Drive::identify(host, system.files, &target)?;
         let crosses = copies.iter().any(|copy| copy.from == Role::Source);
         let source = match (crosses, request.source) {
@@ -99,7 +100,10 @@ impl Plan {
                 )));
             }
             (true, Some(source)) => {
-                let source = resolve_directory(host, system, source)?;
+                let source = resolve_directory(host, system, source, Side::Source)?;
+                if source == target {
+                    return Err(Error::Refused(format!("{} is source and target at once: name two directories", source.display())));
+                }
                 let drive = Box::new(Drive::identify(host, system.files, &source)?);
                 Source::Directory(source, drive)
             }
@@ -211,7 +215,7 @@ impl Plan {
     pub fn source_phrase(&self) -> String {
         match &self.source {
             Source::Target => "the same drive".to_owned(),
-            Source::Directory(path, drive) => format!("{} ({drive})", path.display()),
+            Source::Directory(_, drive) => drive.to_string(),
             Source::Memory(path) => format!("memory ({})", path.display()),
             Source::Generated => "the generator, while it is written (it does not fit in memory beside its copy)".to_owned(),
         }
@@ -233,7 +237,7 @@ impl Plan {
         };
         for copy in &self.copies {
             let corpus = &copy.corpus;
-            let size = format!("{} files, {}", count(corpus.file_count()), Bytes(corpus.byte_count()));
+            let size = format!("{}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
             let place = match (&self.source, copy.from) {
                 (_, Role::Target) | (Source::Target, _) => Some(workspace.clone()),
                 (Source::Directory(path, _) | Source::Memory(path), Role::Source) => Some(path.join(WORKSPACE)),
@@ -264,7 +268,7 @@ impl Plan {
         }
         let need = self.target_need(&[]);
         lines.push(format!(
-            "  needs {} of free space on the target and writes {} to it; nothing is written outside {}",
+            "  needs {} of free space on the target and writes {} to it, all below {}",
             Bytes(need.space_bytes()),
             Bytes(self.bytes_to_write()),
             workspace.display()
@@ -273,6 +277,12 @@ impl Plan {
         text.push('\n');
         text
     }
+}
+
+/// A corpus that a scenario's file names by a relative path lies beside that file.
+fn beside<'a>(name: &'a str, scenario: &Found) -> Cow<'a, str> {
+    let directory = Path::new(&scenario.origin).parent().filter(|_| is_path(name) && is_path(&scenario.origin));
+    directory.and_then(|directory| directory.join(name).into_os_string().into_string().ok()).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 fn need(corpus: &Corpus) -> Need {
@@ -303,21 +313,22 @@ fn add(a: Need, b: Need) -> Need {
     Need { bytes: a.bytes.saturating_add(b.bytes), inodes: a.inodes.saturating_add(b.inodes), largest_file: a.largest_file.max(b.largest_file) }
 }
 
-fn resolve_directory(host: &Host, system: System<'_>, path: &Path) -> Result<PathBuf> {
+fn resolve_directory(host: &Host, system: System<'_>, path: &Path, side: Side) -> Result<PathBuf> {
+    let wanted = if side == Side::Source { "name a directory to copy from" } else { "name a directory on the drive to measure" };
     if path.as_os_str().is_empty() {
         return Err(Error::Refused("the empty path names no directory".to_owned()));
     }
     match system.files.open_root(path) {
         Ok(_) => {}
         Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => {
-            return Err(Error::Refused(format!("{} is not a directory: name a directory on the drive to measure", path.display())));
+            return Err(Error::Refused(format!("{} is not a directory: {wanted}", path.display())));
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::Refused(format!("{} does not exist: name a directory on the drive to measure", path.display())));
+            return Err(Error::Refused(format!("{} does not exist: {wanted}", path.display())));
         }
-        Err(error) => return Err(error).during("open", Side::Target, path),
+        Err(error) => return Err(error).during("open", side, path),
     }
-    let absolute = std::path::absolute(path).during("resolve", Side::Target, path)?;
+    let absolute = std::path::absolute(path).during("resolve", side, path)?;
     Ok(host.resolve(&absolute).unwrap_or(absolute))
 }
 
@@ -329,11 +340,11 @@ fn memory_or_generator(copies: &[PlannedCopy], system: System<'_>, host: &Host) 
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
     });
     let is_memory = |drive: Drive| drive.medium == Medium::Memory;
-    let memory = Path::new(MEMORY);
-    let room = system.files.open_root(memory).and_then(|dir| system.files.space(&dir)).ok().and_then(|space| space.available_bytes);
+    let place = Path::new(memory::MEMORY);
+    let room = system.files.open_root(place).and_then(|dir| system.files.space(&dir)).ok().and_then(|space| space.available_bytes);
     let fits = |limit: Option<u64>| limit.is_some_and(|limit| bytes <= limit / 100 * MEMORY_SHARE_PERCENT);
-    if fits(available) && fits(room) && Drive::identify(host, system.files, memory).is_ok_and(is_memory) {
-        Source::Memory(memory.join(format!("copysim-{}", rustix::process::geteuid().as_raw())))
+    if fits(available) && fits(room) && Drive::identify(host, system.files, place).is_ok_and(is_memory) {
+        Source::Memory(memory::place())
     } else {
         Source::Generated
     }

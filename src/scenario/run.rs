@@ -1,6 +1,7 @@
 //! Carries a plan out: workspaces, corpora, runs, record. Whatever ends it, what was done is kept and what was written is removed.
 
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 use super::consent;
 use super::events::{Event, Observer};
@@ -11,17 +12,18 @@ use super::options::Recorded;
 use super::phase::{self, Counted, From, Job, Place};
 use super::plan::{Plan, Source};
 use super::spec::Role;
-use super::stage::{Note, Staged, makers, stage};
+use super::stage::{Note, Staged, makers, remove_unfinished, stage};
 use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
-use crate::corpus::manifest::{self, Manifest};
+use crate::corpus::manifest::Manifest;
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
-use crate::result::{self, Aftermath, Answer, Document, Kept, PhaseStatus, Roles, Status, summary};
-use crate::units::{Bytes, count};
+use crate::result::mask::clean_command;
+use crate::result::{self, Aftermath, Answer, Document, Kept, Roles, Status, summary};
+use crate::units::{Bytes, files};
 use crate::workload::copy::Order;
 use crate::workload::samples::FileLog;
 
@@ -57,6 +59,9 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     }
     document.summary = summary::summarise(&document);
     conclude(&mut document, &outcome);
+    if !was_begun(&document, &outcome) {
+        return (document, outcome);
+    }
     if let Err(failure) = (around.save)(&document) {
         // A lost record is a failure of its own, unless there was one already.
         if outcome.is_ok() {
@@ -65,6 +70,12 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
         }
     }
     (document, outcome)
+}
+
+/// Whether there is anything to keep: what was refused before a run leaves no record.
+#[must_use]
+pub fn was_begun(document: &Document, outcome: &Result<()>) -> bool {
+    !document.runs.is_empty() || !matches!(outcome, Err(Error::Refused(_)))
 }
 
 fn conclude(document: &mut Document, outcome: &Result<()>) {
@@ -120,15 +131,20 @@ enum Ready {
     Generated(Box<Manifest>),
 }
 
+type OpenSource<'a> = Option<(Workspace<'a>, Counted, &'a Drive)>;
+type OpenMemory<'a> = Option<(Workspace<'a>, PathBuf)>;
+
 /// Everything that is open while a plan is carried out.
 struct Bench<'a> {
     plan: &'a Plan,
     around: Around<'a>,
     target: Workspace<'a>,
     target_counted: Counted,
-    source: Option<(Workspace<'a>, Counted, &'a Drive)>,
-    memory: Option<(Workspace<'a>, PathBuf)>,
+    source: OpenSource<'a>,
+    memory: OpenMemory<'a>,
     log: Option<FileLog>,
+    /// Copies that this measurement kept.
+    kept: RefCell<Vec<Kept>>,
     _lock: DriveLock,
 }
 
@@ -142,36 +158,46 @@ impl<'a> Bench<'a> {
     }
 
     fn open(plan: &'a Plan, around: Around<'a>) -> Result<Self> {
-        let Around { system, host, .. } = around;
+        let host = around.host;
+        let log = plan.options.samples.as_deref().map(FileLog::open).transpose()?;
         let mut numbers = plan.target_drive.lock_numbers();
         if let Source::Directory(_, drive) = &plan.source {
             numbers.extend(drive.lock_numbers());
         }
         let lock = DriveLock::take(host, numbers)?;
+        // A killed measurement of any kind may have left a source in memory, where it costs most.
+        let freed = memory::remove(around.system, &memory::place())?;
+        if freed.files > 0 {
+            around.observer.on(Event::Notice(format!("removed from memory what a run that was killed had left: {freed}")));
+        }
         let target = open_workspace(around, &plan.target)?;
-        let source = match &plan.source {
-            Source::Directory(path, drive) if *path == plan.target => {
-                return Err(Error::Refused(format!("{} is source and target at once ({drive}): name two directories", path.display())));
+        let (source, memory) = match Self::open_source(plan, around) {
+            Ok(opened) => opened,
+            Err(error) => {
+                // The error is the one to tell.
+                let _ = target.remove_if_empty();
+                return Err(error);
             }
+        };
+        let target_counted = Counted::open(host, &plan.target_drive);
+        Ok(Self { plan, around, target, target_counted, source, memory, log, kept: RefCell::default(), _lock: lock })
+    }
+
+    fn open_source(plan: &'a Plan, around: Around<'a>) -> Result<(OpenSource<'a>, OpenMemory<'a>)> {
+        let Around { system, host, .. } = around;
+        Ok(match &plan.source {
             Source::Directory(path, drive) => {
                 if drive.same_physical(&plan.target_drive) == Some(true) {
                     around.observer.on(Event::Notice("source and target lie on the same physical drive: it reads and writes at once".to_owned()));
                 }
-                Some((open_workspace(around, path)?, Counted::open(host, drive), drive.as_ref()))
+                (Some((open_workspace(around, path)?, Counted::open(host, drive), drive.as_ref())), None)
             }
-            _ => None,
-        };
-        let memory = match &plan.source {
             Source::Memory(path) => {
-                memory::remove(system, path)?;
                 memory::create(system, path)?;
-                Some((Workspace::open_or_create(system, path)?, path.clone()))
+                (None, Some((Workspace::open_or_create(system, path)?, path.clone())))
             }
-            _ => None,
-        };
-        let target_counted = Counted::open(host, &plan.target_drive);
-        let log = plan.options.samples.as_deref().map(FileLog::open).transpose()?;
-        Ok(Self { plan, around, target, target_counted, source, memory, log, _lock: lock })
+            Source::Target | Source::Generated => (None, None),
+        })
     }
 
     fn work(&self, document: &mut Document, began_ns: u64) -> Result<()> {
@@ -250,7 +276,7 @@ impl<'a> Bench<'a> {
             let mut first = |note: Note| if asks { self.consent(note, corpus.byte_count().saturating_sub(note.bytes)) } else { Ok(()) };
             let staged = stage(system, workspace, corpus, observer, cancel, &mut first);
             if staged.is_err() {
-                remove_unfinished(self.around, workspace)?;
+                remove_unfinished(system, workspace, observer)?;
             }
             staged.map(Box::new)
         };
@@ -260,7 +286,7 @@ impl<'a> Bench<'a> {
             (Role::Source, None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
             (Role::Source, None, None) => {
                 let counter = std::sync::Arc::new(Counter::default());
-                let what = format!("computing the digests of {} files, {}", count(corpus.file_count()), Bytes(corpus.byte_count()));
+                let what = format!("computing the digests of {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
                 observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
                 let made = make_manifest(system, corpus, makers(), &counter, cancel);
                 observer.on(Event::Ends);
@@ -326,6 +352,8 @@ impl<'a> Bench<'a> {
             done = done.and(log.end_run());
         }
         if plan.options.keep && index == plan.runs && done.is_ok() {
+            let path = self.target.keep(run)?.display().to_string();
+            self.kept.borrow_mut().push(Kept { path, bytes: Some(phase.bytes), what: "copy".to_owned() });
             return done;
         }
         let removed = self.remove(run);
@@ -344,37 +372,37 @@ impl<'a> Bench<'a> {
 
     /// Removes what is not kept, and says in the record what is.
     fn close(self, document: &mut Document) -> Result<()> {
-        let Self { plan, around, target, source, memory, .. } = self;
+        let Self { plan, around, target, source, memory, kept, .. } = self;
         let freed = match memory {
             Some((workspace, path)) => {
                 drop(workspace);
-                memory::remove(around.system, &path)
+                memory::remove(around.system, &path).map(drop)
             }
             None => Ok(()),
         };
-        let mut kept = kept_corpora(plan, &target)?;
-        if let Some((workspace, ..)) = &source {
+        let mut kept = kept.into_inner();
+        let mut remove_with = Vec::new();
+        for workspace in std::iter::once(&target).chain(source.iter().map(|(workspace, ..)| workspace)) {
+            let already = kept.len();
             kept.extend(kept_corpora(plan, workspace)?);
+            kept.extend(kept_copies(&kept, workspace)?);
+            let copied_now = kept[..already].iter().any(|kept| Path::new(&kept.path).starts_with(workspace.path()));
+            if copied_now || kept.len() > already {
+                remove_with.push(clean_command(workspace.directory()));
+            }
         }
-        let last_copied = document.runs.last().and_then(|run| run.phases.last()).is_some_and(|phase| phase.status == PhaseStatus::Ok);
-        let whole = document.runs.len() == plan.runs as usize && last_copied;
-        if plan.options.keep && whole {
-            kept.push(Kept {
-                path: target.path().join("runs").display().to_string(),
-                bytes: Some(plan.copies[0].corpus.byte_count()),
-                what: "the last copy".to_owned(),
-            });
-        }
-        let flushed = around.system.files.sync_filesystem(target.handle());
+        // Removing what holds nothing comes first, so that the last flush covers it.
+        let (files, directory) = (around.system.files, target.directory().to_path_buf());
+        let removed = target.remove_if_empty().and(source.map_or(Ok(()), |(workspace, ..)| workspace.remove_if_empty()));
+        let flushed = files.open_root(&directory).and_then(|directory| files.sync_filesystem(&directory));
         let (unplug, because) = unplug(&plan.target_drive, flushed.is_ok(), document);
-        let directory = target.directory().display();
         document.aftermath = Some(Aftermath {
-            remove_with: (!kept.is_empty()).then(|| format!("copysim clean {directory}")),
+            remove_with: (!remove_with.is_empty()).then(|| remove_with.join(" && ")),
             kept,
             unplug,
             unplug_because: Some(because.to_owned()),
         });
-        freed
+        freed.and(removed)
     }
 }
 
@@ -383,7 +411,7 @@ fn unplug(drive: &Drive, flushed: bool, document: &Document) -> (Answer, &'stati
         document.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.flush.as_ref()).any(|flush| flush.reaches_medium == Answer::No);
     match drive.medium {
         _ if drive.is_system_disk == Some(true) => (Answer::No, "this is the system disk"),
-        Medium::Memory => (Answer::No, "it is memory"),
+        Medium::Memory => (Answer::No, "it is this machine's memory"),
         _ if !flushed || lost => (Answer::Unknown, "the last flush is not known to have reached it"),
         Medium::Block => (Answer::Yes, "everything is flushed; eject it first, as always"),
         _ => (Answer::Unknown, "what is behind it can't be seen"),
@@ -403,29 +431,20 @@ fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
     Ok(kept)
 }
 
+/// The copies that were kept before, by this measurement or another, and are not yet named.
+fn kept_copies(named: &[Kept], workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
+    let paths = workspace.kept()?.into_iter().map(|path| path.display().to_string());
+    let others = paths.filter(|path| named.iter().all(|kept| kept.path != *path));
+    Ok(others.map(|path| Kept { path, bytes: None, what: "copy kept earlier".to_owned() }).collect())
+}
+
 /// Opens a workspace, says what a killed run had left there, and removes corpora that were never finished.
-fn open_workspace<'a>(around: Around<'a>, directory: &std::path::Path) -> Result<Workspace<'a>> {
+fn open_workspace<'a>(around: Around<'a>, directory: &Path) -> Result<Workspace<'a>> {
     let workspace = Workspace::open_or_create(around.system, directory)?;
     let leftovers = workspace.leftovers();
     if leftovers.runs > 0 {
-        around.observer.on(Event::Notice(format!(
-            "removed what a run that was killed had left: {} files, {}",
-            count(leftovers.removal.files),
-            Bytes(leftovers.removal.bytes)
-        )));
+        around.observer.on(Event::Notice(format!("removed what a run that was killed had left: {}", leftovers.removal)));
     }
-    remove_unfinished(around, &workspace)?;
+    remove_unfinished(around.system, &workspace, around.observer)?;
     Ok(workspace)
-}
-
-fn remove_unfinished(around: Around<'_>, workspace: &Workspace<'_>) -> Result<()> {
-    for name in workspace.corpora()? {
-        let Some(dir) = workspace.corpus(&name)? else { continue };
-        if around.system.files.stat_at(&dir, manifest::NAME.as_ref()).is_err() {
-            drop(dir);
-            let removal = workspace.remove_corpus(&name)?;
-            around.observer.on(Event::Notice(format!("removed {name}, which was never finished: {}", Bytes(removal.bytes))));
-        }
-    }
-    Ok(())
 }

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::events::{Event, Observer};
 use crate::corpus::Corpus;
 use crate::corpus::generate::{FILES, generate};
-use crate::corpus::manifest::Manifest;
+use crate::corpus::manifest::{self, Manifest};
 use crate::drive::Workspace;
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Handle, Stat, System, Writer};
 use crate::progress::{Cancel, Counter};
-use crate::units::{Bytes, count};
+use crate::units::{Bytes, files};
 
 /// Where staging is timed, so that a person learns early how long all of it will take.
 const FIRST_BYTES: u64 = 256_000_000;
@@ -86,6 +86,22 @@ pub fn stage(
     take(system, &dir, path, corpus, observer, cancel)?.ok_or_else(|| Error::Internal(format!("the manifest of {id} is not there after it was made")))
 }
 
+/// Removes corpora that were never finished: they have no manifest.
+///
+/// # Errors
+/// What the system answered.
+pub fn remove_unfinished(system: System<'_>, workspace: &Workspace<'_>, observer: &dyn Observer) -> Result<()> {
+    for name in workspace.corpora()? {
+        let Some(dir) = workspace.corpus(&name)? else { continue };
+        if system.files.stat_at(&dir, manifest::NAME.as_ref()).is_err() {
+            drop(dir);
+            let removal = workspace.remove_corpus(&name)?;
+            observer.on(Event::Notice(format!("removed {name}, which was never finished: {removal}")));
+        }
+    }
+    Ok(())
+}
+
 fn make(
     system: System<'_>,
     dir: &Handle,
@@ -96,7 +112,7 @@ fn make(
     first: &mut dyn FnMut(Note) -> Result<()>,
 ) -> Result<Note> {
     let counter = Arc::new(Counter::default());
-    let what = format!("making {} ({} files, {})", corpus.id(), count(corpus.file_count()), Bytes(corpus.byte_count()));
+    let what = format!("making {} ({}, {})", corpus.id(), files(corpus.file_count()), Bytes(corpus.byte_count()));
     observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
     let start = system.clock.now_ns();
     let mut told = None;

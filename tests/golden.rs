@@ -1,0 +1,88 @@
+//! Promise 1 (same work everywhere): the root digests of all built-in corpora, written down once. They are the same on every system and processor.
+//!
+//! A change here breaks every comparison with results measured before: raise the corpus's version instead.
+#![expect(clippy::unwrap_used, reason = "a test ends where something is wrong")]
+
+use copysim::catalogue::Environment;
+use copysim::corpus::catalogue::{CORPORA, corpus};
+use copysim::corpus::identity::digest_into;
+use copysim::corpus::manifest::Root;
+use copysim::platform::OS;
+use copysim::progress::{Cancel, Counter};
+use copysim::scenario::stage::makers;
+
+/// The root digest of a corpus, made without writing it, after checking that it is as large as its spec says.
+fn root(name: &str, seed: u64, scale: &str) -> String {
+    let corpus = corpus(name, seed, scale.parse().unwrap(), &Environment::default()).unwrap();
+    let mut root = Root::default();
+    let counter = Counter::default();
+    let add = |file| {
+        root.add(&file);
+        Ok(())
+    };
+    digest_into(OS, &corpus, makers(), &counter, &Cancel::default(), add).unwrap();
+    assert_eq!((counter.files(), counter.bytes()), (corpus.file_count(), corpus.byte_count()));
+    root.digest().to_hex().to_string()
+}
+
+/// One test for each corpus, so that they run side by side: at full scale, and at 1 % with seed 1.
+macro_rules! golden {
+    ($($test:ident = $name:literal, $full:literal, $small:literal;)+) => {
+        $(
+            #[test]
+            fn $test() {
+                assert_eq!(root($name, 1, "1%"), $small, "at 1 % with seed 1");
+                assert_eq!(root($name, 0, "100%"), $full, "at full scale");
+            }
+        )+
+
+        #[test]
+        fn every_built_in_corpus_is_written_down() {
+            assert_eq!(CORPORA.built_in.iter().map(|(name, _)| *name).collect::<Vec<_>>(), [$($name),+]);
+        }
+    };
+}
+
+golden! {
+    compressible_46 = "compressible-46",
+        "5d690456129a4bac759c3be08c954661e09c85afd31ca55b06984a1b47fe9910",
+        "4f3d9496c69caedea013c82dbc688e4ac1ae141a896c84289cd84e2bcc9ac99d";
+    compressible_67 = "compressible-67",
+        "a5985341ad555c215985323b04f686054286a567774336be76ac912bf07e6168",
+        "c31aca66d423384b1ab015c791a95c012b3928f6f19bbc1ab87ec84a814b5a67";
+    compressible_8 = "compressible-8",
+        "a8df9aaf23715ef0808d8ac08f31ded7e72a4909a81d3a545485fd21efdfeabc",
+        "da83c9466f865e8b35fe09abcd72254118cb358a48b5e597d9f5e559670349f4";
+    incompressible = "incompressible",
+        "7606f661eb981e5a577221f3b1c76b67b5d07e634775f4f9d40cd739f5e52618",
+        "fb2738c2eadf07e3ed85a68e4014f2aa7a53aabdb3d11542bcf3f28b647e8dea";
+    jpg = "jpg",
+        "404297b87c9bb22c29c7623d3de560f18d680b75123e1562f1193a8f01811830",
+        "62714b2ab2081aaf4c9d4a8977b96305b3b8b4cdee362bf9e6cdefd34d4e523a";
+    large_file = "large-file",
+        "1ce200f26a1d06f3ded0842e7260b081b3f3964a98208b59ec89eed09f6f48b1",
+        "5ea1a20c05640a14aaa747e8068d8192a51970c5d89f1d6d768a2584114d20c2";
+    mixed = "mixed",
+        "c779f6572620ae5c2946db3ef887ddb3acfa2daaa754726fbaf60f30d67c3674",
+        "9589c19e085c320204198b314db5da0e8b093026b23ff3eedfe0888607add373";
+    mixed_25 = "mixed-25",
+        "a57fb6221a167ba47a570f32cf3cd3498922cc09a7bb6ff80cd7d7fc885731a4",
+        "76c0c98647a228068810d43a80c2640f274f480d7f816ba508832e850848cd76";
+    mixed_75 = "mixed-75",
+        "03f2e773799928b1030e776774ec39921152005ae028c7eaa2a13ffad27fbbb2",
+        "30b580153658e77e4f55ceadb5aeae1b6ec16c94c5328cbe89271e3efc414700";
+    mp3 = "mp3",
+        "55b4589c8b81514ac11a7ee4a23c0eef3958d4c7e86ab276b5bd57ef37b745b2",
+        "a1d8112ee9c777c2fd063e54350084450cd1acad65082c73729f1429c7244562";
+    small_files = "small-files",
+        "ebabd6c699f7c0796ce98891a510efdd7e4a08156a53b8b8824015f3efc3d8ec",
+        "af1c0279fd80af461a02cba6786a5ee00330e36b887d5878c43dd2da709e8a36";
+    zero_fill = "zero-fill",
+        "3bc2907a9c705537b26ce50e4879139519c06ab5725235305c33ca94d6847682",
+        "aa6c7cc88111d86566870c01d4dad6cf08281ea27a6be3f10453d2d12263be86";
+}
+
+#[test]
+fn more_than_all_of_a_corpus_is_written_down_too() {
+    assert_eq!(root("small-files", 0, "200%"), "b6445ee26d40eb877dc4de938ff4e913c70d1d7b0a7fd4f4aa214d9ad2d54dfd");
+}
