@@ -11,6 +11,10 @@ use crate::progress::{Cancel, Counter};
 
 /// The directory of a corpus that holds its files, beside the manifest.
 pub const FILES: &str = "files";
+/// The drive is given what is written of a file whenever so much of it is together: it works while the next bytes are made.
+const WRITE_EARLY: u64 = 8 << 20;
+/// Files smaller than this are left to the system, which writes many of them at once.
+const WORTH_WRITING: u64 = 256 << 10;
 
 /// Makes the corpus below `dir`, an empty directory called `path` in messages: `files/` and then the manifest. Everything is flushed when this returns.
 /// `look` is told the bytes written so far after each piece, and may end it.
@@ -35,7 +39,7 @@ pub fn generate(
     let unfinished = path.join(manifest::UNFINISHED);
     let list = files.create(dir, Path::new(manifest::UNFINISHED), 0o644).during("create", Side::Source, &unfinished)?;
     let mut list = ManifestWriter::new(files, list, unfinished, corpus)?;
-    let mut maker = FileMaker { files, tree: &tree, tree_path: &tree_path, open: None, last: String::new() };
+    let mut maker = FileMaker { files, tree: &tree, tree_path: &tree_path, open: None, waiting: 0, last: String::new() };
     with_stream(corpus, threads, system.clock, |stream| {
         hash_stream(
             stream,
@@ -68,6 +72,8 @@ struct FileMaker<'a> {
     tree: &'a Handle,
     tree_path: &'a Path,
     open: Option<Handle>,
+    /// Bytes of the open file that the drive has not been given yet.
+    waiting: u64,
     last: String,
 }
 
@@ -85,11 +91,22 @@ impl FileMaker<'_> {
         let Some(file) = &self.open else {
             return Err(Error::Internal(format!("{path} does not begin at its start")));
         };
-        std::io::Write::write_all(&mut Writer { files: self.files, file }, data).during("write to", Side::Source, full())
+        std::io::Write::write_all(&mut Writer { files: self.files, file }, data).during("write to", Side::Source, full())?;
+        self.waiting += data.len() as u64;
+        if self.waiting >= WRITE_EARLY {
+            // Only a matter of speed.
+            let _ = self.files.start_writing(file);
+            self.waiting = 0;
+        }
+        Ok(())
     }
 
     fn finish(&mut self, mtime: i64) -> Result<()> {
         let Some(file) = self.open.take() else { return Ok(()) };
+        if self.waiting >= WORTH_WRITING {
+            let _ = self.files.start_writing(&file);
+        }
+        self.waiting = 0;
         let full = || self.tree_path.join(&self.last);
         self.files.set_mtime(&file, (mtime, 0)).during("set the time of", Side::Source, full())?;
         self.files.close(file).during("close", Side::Source, full())

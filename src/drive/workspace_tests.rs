@@ -592,6 +592,8 @@ impl crate::platform::Files for Replaced<'_> {
         fn rename(dir: &Handle, from: &Path, to: &Path) -> ();
         fn list(dir: &Handle, each: &mut dyn FnMut(crate::platform::Entry) -> io::Result<()>) -> ();
         fn advise_sequential(file: &Handle) -> ();
+        fn advise_needed(file: &Handle, len: u64) -> ();
+        fn start_writing(file: &Handle) -> ();
         fn evict(file: &Handle) -> ();
         fn resident_bytes(file: &Handle, len: u64) -> u64;
         fn extents(file: &Handle) -> crate::platform::Extents;

@@ -16,6 +16,9 @@ use crate::workload::samples::FileLog;
 
 pub use command::Command;
 
+/// So much of a file is asked for before its copy is made, so that the drive works meanwhile; the rest is left to the system's own reading ahead.
+const NEEDED: u64 = 4 << 20;
+
 /// The two ends of a copy and what is shared while it runs.
 #[derive(Clone, Copy)]
 pub struct Trees<'a> {
@@ -136,8 +139,9 @@ impl Trees<'_> {
         let Self { files, source, target, .. } = self;
         let from = calls.time(Op::Open, || files.open(source, path)).during("open", Side::Source, self.source_path.join(path))?;
         let stat = calls.time(Op::Metadata, || files.stat(&from)).during("look at", Side::Source, self.source_path.join(path))?;
-        // Advice only, as file managers and cp give it.
+        // Advice only: what cp gives, and the first bytes asked for at once, since a whole piece is waited for before any of it is written.
         let _ = calls.time(Op::Metadata, || files.advise_sequential(&from));
+        let _ = calls.time(Op::Metadata, || files.advise_needed(&from, stat.len.min(NEEDED)));
         let to = calls.time(Op::Create, || files.create(target, path, stat.mode)).during("create", Side::Target, self.target_path.join(path))?;
         Ok(Pair { from, to, mode: stat.mode, mtime: stat.mtime, len: stat.len })
     }

@@ -128,6 +128,10 @@ pub trait Files: Send + Sync {
     fn list(&self, dir: &Handle, each: &mut dyn FnMut(Entry) -> io::Result<()>) -> io::Result<()>;
     /// Tells the system that a file will be read from start to end.
     fn advise_sequential(&self, file: &Handle) -> io::Result<()>;
+    /// Tells the system that the beginning of a file is about to be read: it starts to, and does not wait for it.
+    fn advise_needed(&self, file: &Handle, len: u64) -> io::Result<()>;
+    /// Lets the system begin to write a file's data to the drive, and does not wait for it (`sync_file_range`).
+    fn start_writing(&self, file: &Handle) -> io::Result<()>;
     /// Asks the system to drop the clean pages of a file from its cache.
     fn evict(&self, file: &Handle) -> io::Result<()>;
     /// How many bytes of a file are in the page cache.
@@ -275,6 +279,16 @@ impl Files for OsFiles {
 
     fn advise_sequential(&self, file: &Handle) -> io::Result<()> {
         Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Sequential)?)
+    }
+
+    fn advise_needed(&self, file: &Handle, len: u64) -> io::Result<()> {
+        // A length of nothing would mean all of the file.
+        let Some(len) = std::num::NonZero::new(len) else { return Ok(()) };
+        Ok(rustix::fs::fadvise(file, 0, Some(len), rustix::fs::Advice::WillNeed)?)
+    }
+
+    fn start_writing(&self, file: &Handle) -> io::Result<()> {
+        linux::start_writing(file.as_fd())
     }
 
     fn evict(&self, file: &Handle) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Linux calls that no safe library offers: residency, extents, resource usage, an honest `close`.
+//! Linux calls that no safe library offers: early writing, residency, extents, resource usage, an honest `close`.
 #![expect(unsafe_code, reason = "each block calls the kernel with buffers owned here")]
 
 use std::io;
@@ -14,6 +14,15 @@ pub fn close(fd: OwnedFd) -> io::Result<()> {
     match io::Error::last_os_error() {
         error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         error => Err(error),
+    }
+}
+
+/// Submits all dirty pages of a file for writing.
+pub fn start_writing(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the call takes no pointers; the descriptor is open as long as it is borrowed.
+    match unsafe { libc::sync_file_range(fd.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
