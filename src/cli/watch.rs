@@ -50,6 +50,7 @@ impl Watch {
         );
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(crate::report::printable(what));
+        output::shows(Some(bar.clone()));
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let (shown, stopped) = (bar.clone(), Arc::clone(&stop));
         let follower = thread::spawn(move || {
@@ -69,6 +70,7 @@ impl Watch {
         bar.stop.1.notify_all();
         // A follower that died has stopped drawing, which is all that is wanted.
         let _ = bar.follower.join();
+        output::shows(None);
         bar.bar.finish_and_clear();
     }
 }
