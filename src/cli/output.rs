@@ -3,6 +3,9 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use indicatif::ProgressBar;
 
 use crate::error::{Context, Error, Result, Side};
 use crate::report::printable;
@@ -31,7 +34,20 @@ pub fn complain(error: &Error) {
     eprintln!("copysim: {}", lines.join("\n"));
 }
 
+/// The bar that is on the terminal: what is told goes above it, not into it.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Says which bar is on the terminal now.
+pub fn shows(bar: Option<ProgressBar>) {
+    *BAR.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+}
+
 /// Tells something beside the result.
 pub fn note(text: &str) {
-    eprintln!("{}", printable(text));
+    let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let tell = || eprintln!("{}", printable(text));
+    match bar {
+        Some(bar) => bar.suspend(tell),
+        None => tell(),
+    }
 }

@@ -4,6 +4,12 @@ use std::path::PathBuf;
 
 use super::options::Measuring;
 use super::{Outcome, output, scenario};
+use crate::report::{printable, wrap};
+
+/// The width that everything fits in, except words that are longer.
+const WIDTH: usize = 100;
+/// The indent of what continues a step.
+const HANG: usize = 6;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -21,6 +27,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Outcome {
     let plan = scenario::resolve(&args.name, &args.target, args.source.as_deref(), args.measuring)?;
-    output::print(&plan.text())?;
+    let lines = plan.text().lines().map(|line| wrap(&printable(line), WIDTH, HANG) + "\n").collect::<String>();
+    output::print(&lines)?;
     Ok(0)
 }

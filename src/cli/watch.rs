@@ -54,6 +54,7 @@ impl Watch {
         if bar.is_none() {
             output::note(what);
         }
+        output::shows(bar.clone());
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let (followed, stopped) = (bar.clone(), Arc::clone(&stop));
         let follower = thread::spawn(move || {
@@ -85,6 +86,7 @@ impl Watch {
         shown.stop.1.notify_all();
         // A follower that died has stopped drawing, which is all that is wanted.
         let _ = shown.follower.join();
+        output::shows(None);
         if let Some(bar) = shown.bar {
             bar.finish_and_clear();
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::DeviceNumber;
 use crate::platform::{Clock, Fact, Host};
+use crate::progress::Cancel;
 use crate::{Context, Result, Side};
 
 /// A sector in the kernel's counters, whatever the device's own sector is.
@@ -175,6 +176,8 @@ pub enum Completions {
 pub enum NotQuiet {
     /// It went on completing requests until the longest wait was over.
     StillBusy,
+    /// The end was asked for.
+    Interrupted,
     /// Requests were still under way when the longest wait was over, though none was completed any more.
     StillInFlight(u64),
     /// Its counters could not be read.
@@ -184,6 +187,7 @@ pub enum NotQuiet {
 impl fmt::Display for NotQuiet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Interrupted => f.write_str("the wait for it was interrupted"),
             Self::StillBusy => f.write_str("the drive did not stop working in the time given"),
             Self::StillInFlight(requests) => write!(f, "{requests} requests were still under way in the drive when the time given was over"),
             Self::Unreadable(error) => write!(f, "the drive's counters could not be read: {error}"),
@@ -195,13 +199,14 @@ impl fmt::Display for NotQuiet {
 /// new completion: the start of the wait when there was none. The look comes at most 5 ms (and the system's tardiness) after the completion.
 ///
 /// # Errors
-/// Why they did not become quiet within `at_most`.
+/// Why they did not become quiet within `at_most`, or that the end was asked for.
 pub fn wait_until_quiet(
     reader: &CounterReader,
     clock: &dyn Clock,
     of: Completions,
     quiet_for: Duration,
     at_most: Duration,
+    cancel: &Cancel,
 ) -> std::result::Result<u64, NotQuiet> {
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let completed = |counters: &Counters| {
@@ -212,6 +217,9 @@ pub fn wait_until_quiet(
     let (mut last_ns, mut last) = (start, completed(&reader.read().map_err(NotQuiet::Unreadable)?));
     loop {
         clock.sleep(LOOK_EVERY);
+        if cancel.signal().is_some() {
+            return Err(NotQuiet::Interrupted);
+        }
         let counters = reader.read().map_err(NotQuiet::Unreadable)?;
         let now = clock.now_ns();
         if completed(&counters) != last {
@@ -327,7 +335,7 @@ mod tests {
         let reader = CounterReader::open(&host, &[(8, 0)]).unwrap();
         let steps = steps.iter().map(|(ms, text)| (ms * NS_PER_MS, text.clone())).collect();
         let clock = Script { clock: FakeClock::default(), stat: path, steps };
-        let quiet = wait_until_quiet(&reader, &clock, of, Duration::from_secs(1), Duration::from_secs(10));
+        let quiet = wait_until_quiet(&reader, &clock, of, Duration::from_secs(1), Duration::from_secs(10), &Cancel::default());
         quiet.map(|ns| ns / NS_PER_MS).map_err(|reason| reason.to_string())
     }
 

@@ -79,7 +79,8 @@ impl Room {
 }
 
 /// The largest scale below another for which `fits` holds, exact to the hundredth of a percent. `fits` must not hold again above one for which it does not.
-fn largest_scale_below(scale: Scale, fits: impl Fn(Scale) -> bool) -> Option<Scale> {
+#[must_use]
+pub fn largest_scale_below(scale: Scale, fits: impl Fn(Scale) -> bool) -> Option<Scale> {
     // The smallest scale, 0.01 %, is one hundredth.
     let of = |hundredths: u32| format!("{}.{:02}", hundredths / 100, hundredths % 100).parse::<Scale>().ok();
     let (mut fitting, mut too_large) = (0, scale.hundredths());

@@ -8,7 +8,7 @@ mod tables;
 mod text;
 mod words;
 
-pub use printable::printable;
+pub use printable::{printable, wrap};
 
 use crate::result::Document;
 use crate::{Error, Result};

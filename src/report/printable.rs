@@ -23,7 +23,8 @@ fn invisible(c: char) -> bool {
 
 /// Breaks a text at spaces into lines of at most `width` characters, each but the first behind an indent. A word that is longer stays whole: a path
 /// that was broken could not be copied.
-pub(super) fn wrap(text: &str, width: usize, indent: usize) -> String {
+#[must_use]
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = 0;
     // Leading spaces are the first line's own indent.

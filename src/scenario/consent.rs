@@ -7,6 +7,7 @@ use super::events::{Event, Observer};
 use super::plan::{Plan, Source};
 use super::stage::Note;
 use crate::corpus::content::{self, ContentKind, ContentSpec, FileBytes};
+use crate::drive::space::largest_scale_below;
 use crate::drive::{RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{System, Writer, ignore_unsupported};
@@ -33,35 +34,43 @@ pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
     at_rate(staging_bytes).saturating_add(u64::from(plan.runs) * (passes * at_rate(copied)).saturating_add(settling * plan.copies.len() as u64))
 }
 
+/// How many times longer a plan takes, or fills the drive by more, than what needs no question. `total_bytes` is the size of the target's file system.
+fn excess(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>) -> f64 {
+    let long = estimate_ns(plan, rate, staging_bytes) as f64 / LONG.as_nanos() as f64;
+    let space = plan.target_need(&[]).space_bytes() as f64 * 100.0 / LARGE_PERCENT as f64;
+    long.max(total_bytes.filter(|&total| total > 0).map_or(0.0, |total| space / total as f64))
+}
+
 /// Tells the estimate, and asks where it is long or the drive is filled by much. `total_bytes` is the size of the target's file system.
 ///
 /// # Errors
-/// `Refused` when nobody says yes, with a scale that needs no question.
-pub fn ask(plan: &Plan, rate: Note, staging_bytes: u64, space_bytes: u64, total_bytes: Option<u64>, observer: &dyn Observer) -> Result<()> {
+/// `Refused` when nobody says yes, with the largest scale that needs no question.
+pub fn ask(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>, observer: &dyn Observer) -> Result<()> {
     let time = estimate_ns(plan, rate, staging_bytes);
     observer.on(Event::Notice(format!("this takes about {} (the drive took {})", duration(time), crate::units::rate(rate.bytes, rate.durable_ns))));
     if let Some(limit) = plan.options.max_time.filter(|limit| u128::from(time) > limit.as_nanos()) {
         observer.on(Event::Notice(format!("no run begins later than --max-time {}", humantime::format_duration(limit))));
     }
-    let long = time as f64 / LONG.as_nanos() as f64;
-    let large = total_bytes.filter(|&total| total > 0).map_or(0.0, |total| space_bytes as f64 * 100.0 / LARGE_PERCENT as f64 / total as f64);
-    let excess = long.max(large);
-    if excess <= 1.0 || plan.options.yes {
+    if plan.options.yes || excess(plan, rate, staging_bytes, total_bytes) <= 1.0 {
         return Ok(());
     }
     let what = format!(
         "{} takes about {} and up to {} of the drive's space ({} written in all)",
         plan.scenario.name,
         duration(time),
-        Bytes(space_bytes),
+        Bytes(plan.target_need(&[]).space_bytes()),
         Bytes(plan.bytes_to_write())
     );
     match observer.ask(&format!("{what}. Go on?")) {
         Some(true) => Ok(()),
         Some(false) => Err(Error::Refused("not started: the answer was no".to_owned())),
         None => {
-            let fitting = Scale::from_hundredths((f64::from(plan.options.scale.hundredths()) / excess).floor() as u32);
-            Err(Error::Refused(format!("{what}: say --yes to do that, or --scale {fitting}% for less")))
+            let passes = |scale: Scale| {
+                let staging = u128::from(staging_bytes) * u128::from(scale.hundredths()) / u128::from(plan.options.scale.hundredths());
+                plan.at(scale).is_ok_and(|plan| excess(&plan, rate, staging as u64, total_bytes) <= 1.0)
+            };
+            let less = largest_scale_below(plan.options.scale, passes).map_or(String::new(), |scale| format!(", or --scale {scale}% for less"));
+            Err(Error::Refused(format!("{what}: say --yes to do that{less}")))
         }
     }
 }

@@ -249,14 +249,26 @@ fn settle(job: &Job<'_>) -> Result<()> {
     for place in places.into_iter().flatten() {
         match &place.counted.nearest {
             Some(reader) => {
-                if let Err(reason) = wait_until_quiet(reader, job.system.clock, Completions::OfAll, time, LONGEST_WAIT) {
+                if let Err(reason) = wait_until_quiet(reader, job.system.clock, Completions::OfAll, time, LONGEST_WAIT, job.cancel) {
+                    job.cancel.check()?;
                     job.observer.on(Event::Notice(format!("{} was not idle before the window: {reason}", place.drive.path.display())));
                 }
             }
             // Without counters there is nothing to see; a pause is what is left.
-            None => job.system.clock.sleep(time),
+            None => pause(job, time)?,
         }
+    }
+    Ok(())
+}
+
+/// Waits, in pieces, so that whoever asks for the end need not wait for it.
+fn pause(job: &Job<'_>, time: Duration) -> Result<()> {
+    const PIECE: Duration = Duration::from_millis(50);
+    let mut left = time;
+    while !left.is_zero() {
         job.cancel.check()?;
+        job.system.clock.sleep(left.min(PIECE));
+        left = left.saturating_sub(PIECE);
     }
     Ok(())
 }
@@ -451,7 +463,7 @@ fn quiet(job: &Job<'_>, timed: &Timed<'_>) -> (Option<u64>, Option<String>) {
         return (None, Some("the data were not flushed".to_owned()));
     };
     job.observer.on(Event::Waits(format!("{}: waiting until the drive is quiet", job.title)));
-    match wait_until_quiet(reader, job.system.clock, Completions::OfWrites, QUIET, LONGEST_WAIT) {
+    match wait_until_quiet(reader, job.system.clock, Completions::OfWrites, QUIET, LONGEST_WAIT, job.cancel) {
         // No completion after the flush: it was quiet then.
         Ok(last) => (Some(last.saturating_sub(timed.start_ns).max(durable_ns)), None),
         Err(reason) => (None, Some(reason.to_string())),

@@ -193,7 +193,10 @@ impl Plan {
     }
 
     /// The same at another scale, for asking what would fit.
-    fn at(&self, scale: Scale) -> Result<Self> {
+    ///
+    /// # Errors
+    /// `Refused` where the corpora can't be made at it.
+    pub fn at(&self, scale: Scale) -> Result<Self> {
         let copies = self
             .copies
             .iter()
@@ -256,7 +259,7 @@ impl Plan {
             for copy in &self.copies {
                 let settle = humantime::format_duration(self.options.settle_time());
                 add(format!(
-                    "run {run}: flush, {cache}, wait until idle for {settle}; then, timed: copy {} ({}) to {}, flush",
+                    "run {run}: flush, {cache}, wait until idle for {settle}; then, timed: copy {} ({}) to {}, and flush",
                     copy.corpus.id(),
                     Bytes(copy.corpus.byte_count()),
                     workspace.join("runs").display()

@@ -159,12 +159,12 @@ impl<'a> Bench<'a> {
 
     fn open(plan: &'a Plan, around: Around<'a>) -> Result<Self> {
         let host = around.host;
-        let log = plan.options.samples.as_deref().map(FileLog::open).transpose()?;
         let mut numbers = plan.target_drive.lock_numbers();
         if let Source::Directory(_, drive) = &plan.source {
             numbers.extend(drive.lock_numbers());
         }
         let lock = DriveLock::take(host, numbers)?;
+        let log = plan.options.samples.as_deref().map(FileLog::open).transpose()?;
         // A killed measurement of any kind may have left a source in memory, where it costs most.
         let freed = memory::remove(around.system, &memory::place())?;
         if freed.files > 0 {
@@ -265,8 +265,7 @@ impl<'a> Bench<'a> {
 
     fn consent(&self, note: Note, staging_bytes: u64) -> Result<()> {
         let space = self.around.system.files.space(self.target.handle()).during("ask for the space of", Side::Target, self.target.path())?;
-        let need = self.plan.target_need(&[]);
-        consent::ask(self.plan, note, staging_bytes, need.space_bytes(), space.total_bytes, self.around.observer)
+        consent::ask(self.plan, note, staging_bytes, space.total_bytes, self.around.observer)
     }
 
     fn prepare(&self, index: usize, from: Role) -> Result<Ready> {

@@ -1,5 +1,6 @@
 //! Brings a corpus onto a drive, or takes the one that is there after checking it.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::platform::{Handle, Stat, System, Writer};
 use crate::progress::{Cancel, Counter};
 use crate::units::{Bytes, files};
 
-/// Where staging is timed, so that a person learns early how long all of it will take.
+/// Where staging is timed, so that a person learns early how long all of it will take; a smaller corpus is timed as a whole.
 const FIRST_BYTES: u64 = 256_000_000;
 /// The note beside the manifest: when and how fast the corpus was staged.
 const NOTE: &str = "STAGED";
@@ -117,7 +118,7 @@ fn make(
     let start = system.clock.now_ns();
     let mut told = None;
     let mut look = |bytes: u64| -> Result<()> {
-        if told.is_some() || bytes < FIRST_BYTES {
+        if told.is_some() || bytes < FIRST_BYTES.min(corpus.byte_count()) {
             return Ok(());
         }
         system.files.sync_filesystem(dir).during("flush", Side::Target, path)?;
@@ -128,8 +129,7 @@ fn make(
     let made = generate(system, corpus, dir, path, makers(), &counter, cancel, &mut look);
     observer.on(Event::Ends);
     made?;
-    // A corpus smaller than that is timed as a whole: the answer comes late but is kept for the next time.
-    Ok(told.unwrap_or_else(|| Note { at_s: system.clock.wall().as_second(), bytes: corpus.byte_count(), durable_ns: system.clock.now_ns() - start }))
+    told.ok_or_else(|| Error::Internal(format!("{} has fewer bytes than its spec says", corpus.id())))
 }
 
 /// Threads that make content: as many as the machine has cores.
@@ -141,7 +141,14 @@ pub fn makers() -> usize {
 /// The corpus in `dir` if it is whole: a valid manifest of this very corpus, and every file there with its length and time. Its bytes are compared when a
 /// copy of it is: against the same manifest.
 fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observer: &dyn Observer, cancel: &Cancel) -> Result<Option<Staged>> {
-    let Some(manifest) = Manifest::open(system.files, dir, &path)? else { return Ok(None) };
+    let manifest = match Manifest::open(system.files, dir, &path) {
+        Ok(Some(manifest)) => manifest,
+        Ok(None) => return Ok(None),
+        Err(Error::Io(failure)) if failure.source.kind() == io::ErrorKind::InvalidData => {
+            return Err(Error::Refused(format!("its manifest is damaged: {}", failure.source)));
+        }
+        Err(error) => return Err(error),
+    };
     if manifest.corpus != *corpus {
         return Err(Error::Refused("it was made from another spec".to_owned()));
     }
@@ -172,7 +179,7 @@ fn write_note(system: System<'_>, dir: &Handle, path: &std::path::Path, note: No
     let path = path.join(NOTE);
     let text = serde_json::to_string(&note).map_err(|error| Error::Internal(error.to_string()))?;
     let file = system.files.create(dir, NOTE.as_ref(), 0o644).during("create", Side::Target, &path)?;
-    std::io::Write::write_all(&mut Writer { files: system.files, file: &file }, text.as_bytes()).during("write to", Side::Target, &path)?;
+    io::Write::write_all(&mut Writer { files: system.files, file: &file }, text.as_bytes()).during("write to", Side::Target, &path)?;
     system.files.close(file).during("close", Side::Target, &path)
 }
 

@@ -1,0 +1,327 @@
+//! Promise 4 (nothing lost, nothing touched) when copysim is killed or told to stop at any moment, and when two want the same drive.
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stderr, reason = "tests look at files from outside copysim")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use copysim::result::{PhaseStatus, Status, store};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// One after the other: all want the same drive.
+static DRIVE: Mutex<()> = Mutex::new(());
+
+/// What copysim says when it begins a piece of work, in order.
+const MOMENTS: [&str; 6] = ["making ", "checking ", "run 1 of 9: preparing", "run 1 of 9: copying", "run 1 of 9: comparing", "removing the copy"];
+/// Large enough that each of them takes a while.
+const SCALE: &str = "1%";
+const CORPUS: &str = "jpg-v1-s0-p1";
+/// How long is waited for what should be over.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Numbers that look random and are the same again for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn new() -> Self {
+        let chosen = std::env::var("COPYSIM_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed =
+            chosen.unwrap_or_else(|| u64::from(std::process::id()) << 32 | u64::from(jiff::Timestamp::now().subsec_nanosecond().unsigned_abs()));
+        eprintln!("COPYSIM_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    /// A number below another.
+    fn below(&mut self, end: u64) -> u64 {
+        let hash = blake3::hash(&self.0.to_le_bytes());
+        self.0 = u64::from_le_bytes(hash.as_bytes()[..8].try_into().unwrap());
+        self.0 % end
+    }
+}
+
+/// A directory with foreign things in it, in which a drive lies, and a home elsewhere.
+struct Place {
+    root: TempDir,
+    home: TempDir,
+    user: Option<u32>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let turn = DRIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = Path::new("/dev/shm");
+        let root = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+        let place = Self { root, home: tempfile::tempdir().unwrap(), user: None, _turn: turn };
+        for dir in ["stick/photos", "stick/empty", "outside/letters"] {
+            fs::create_dir_all(place.root.path().join(dir)).unwrap();
+        }
+        for file in ["stick/photos/a.jpg", "stick/notes.txt", "outside/letters/dear.txt", "stick/20250131T235959Z-0123abcd", "stick/MARKER.txt"] {
+            fs::write(place.root.path().join(file), file).unwrap();
+        }
+        std::os::unix::fs::symlink("../outside", place.root.path().join("stick/link")).unwrap();
+        place
+    }
+
+    fn stick(&self) -> PathBuf {
+        self.root.path().join("stick")
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.stick().join("copysim-workspace")
+    }
+
+    /// Everything but the workspace: names, kinds, modes, owners, times, contents.
+    fn around(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        let entries = walkdir::WalkDir::new(self.root.path()).sort_by_file_name().into_iter();
+        for entry in entries.filter_entry(|entry| entry.path() != self.workspace()) {
+            let entry = entry.unwrap();
+            let found = entry.metadata().unwrap();
+            hasher.update(entry.path().as_os_str().as_bytes()).update(&found.ino().to_le_bytes()).update(&found.mode().to_le_bytes());
+            if found.is_file() {
+                hasher.update(&fs::read(entry.path()).unwrap()).update(&found.mtime_nsec().to_le_bytes());
+            }
+        }
+        hasher.finalize()
+    }
+
+    fn copysim(&self, args: &[&str]) -> Command {
+        let program = env!("CARGO_BIN_EXE_copysim");
+        let mut command = match self.user {
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                let user = user.to_string();
+                command.args(["--reuid", &user, "--regid", &user, "--clear-groups", program]);
+                command
+            }
+            None => Command::new(program),
+        };
+        command.args(args).env("HOME", self.home.path()).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts to measure and waits until it says that it has come so far; other measurements of this drive are waited for.
+    fn start(&self, scenario: &str, target: &Path, moment: &str, more: &[&str]) -> Running {
+        let begun = Instant::now();
+        loop {
+            let args = [&["scenario", scenario, target.to_str().unwrap(), "--scale", SCALE, "--runs", "9"], more].concat();
+            let mut child = self.copysim(&args).stdout(Stdio::null()).spawn().unwrap();
+            let mut running = Running { err: BufReader::new(child.stderr.take().unwrap()), child, said: String::new() };
+            if running.hears(moment) {
+                return running;
+            }
+            running.child.wait().unwrap();
+            assert!(running.said.contains("another copysim is") && begun.elapsed() < PATIENCE, "no \"{moment}\": {}", running.said);
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Runs to the end with this exit code, and gives what was said on standard error.
+    fn ends(&self, args: &[&str], code: i32) -> String {
+        let begun = Instant::now();
+        loop {
+            let output = self.copysim(args).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            if !(said.contains("another copysim is") && begun.elapsed() < PATIENCE) {
+                assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+                return said;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn measures_once(&self) -> String {
+        self.ends(&["scenario", "jpg-same-drive", self.stick().to_str().unwrap(), "--scale", SCALE, "--runs", "1", "--settle", "0s"], 0)
+    }
+
+    /// The copies and the corpora without a manifest: what is there and should not stay.
+    fn unfinished(&self) -> (usize, usize) {
+        let below =
+            |name: &str| fs::read_dir(self.workspace().join(name)).into_iter().flatten().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        let corpora = below("corpora");
+        (below("runs").len(), corpora.iter().filter(|corpus| !corpus.join("MANIFEST").exists()).count())
+    }
+}
+
+/// A copysim at work.
+struct Running {
+    child: Child,
+    err: BufReader<ChildStderr>,
+    said: String,
+}
+
+impl Running {
+    /// Reads what it says up to a line that begins with this; false when it ends before.
+    fn hears(&mut self, moment: &str) -> bool {
+        loop {
+            let start = self.said.len();
+            if self.err.read_line(&mut self.said).unwrap() == 0 {
+                return false;
+            }
+            if self.said[start..].starts_with(moment) {
+                return true;
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end; its exit code, or none when a signal ended it.
+    fn ends(mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        self.err.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), self.said + &rest)
+    }
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_what_the_next_start_removes_and_touches_nothing_else() {
+    let mut dice = Dice::new();
+    let place = Place::new();
+    let before = place.around();
+    let mut found = (0, 0);
+    for round in 0..20 {
+        let moment = MOMENTS[round % MOMENTS.len()];
+        if moment == "making " {
+            place.ends(&["clean", place.stick().to_str().unwrap()], 0);
+        }
+        let running = place.start("jpg-same-drive", &place.stick(), moment, &["--settle", "0s"]);
+        thread::sleep(Duration::from_micros(dice.below(120_000)));
+        running.signal(Signal::KILL);
+        assert_eq!(running.ends().0, None);
+        assert_eq!(place.around(), before, "round {round}");
+        let left = place.unfinished();
+        found = (found.0 + left.0, found.1 + left.1);
+        if dice.below(3) == 0 {
+            place.ends(&["clean", place.stick().to_str().unwrap()], 0);
+            assert!(!place.workspace().exists(), "round {round}");
+        } else {
+            let said = place.measures_once();
+            assert_eq!(said.contains("removed what a run that was killed had left: "), left.0 > 0, "round {round}, {left:?}: {said}");
+            assert_eq!(said.contains(", which was never finished: "), left.1 > 0, "round {round}, {left:?}: {said}");
+            assert_eq!(place.unfinished(), (0, 0), "round {round}");
+            place.ends(&["corpus", "verify", place.stick().to_str().unwrap()], 0);
+        }
+        assert_eq!(place.around(), before, "round {round}");
+    }
+    assert!(found.0 > 0 && found.1 > 0, "nothing was ever left, so nothing was tested: {found:?}");
+}
+
+#[test]
+fn a_signal_at_any_moment_ends_in_order_with_a_record_of_what_was_done() {
+    let mut dice = Dice::new();
+    let place = Place::new();
+    let before = place.around();
+    for round in 0..12 {
+        let moment = MOMENTS[round % MOMENTS.len()];
+        if moment == "making " {
+            place.ends(&["clean", place.stick().to_str().unwrap()], 0);
+        }
+        let (signal, code) = if dice.below(2) == 0 { (Signal::INT, 130) } else { (Signal::TERM, 143) };
+        let running = place.start("jpg-same-drive", &place.stick(), moment, &["--settle", "0s"]);
+        thread::sleep(Duration::from_micros(dice.below(120_000)));
+        running.signal(signal);
+        let (ended, said) = running.ends();
+        assert_eq!(ended, Some(code), "round {round}: {said}");
+        assert!(said.ends_with("copysim: interrupted\n") && said.contains("stopping: what was written is removed"), "round {round}: {said}");
+        assert_eq!(place.unfinished(), (0, 0), "round {round}: {said}");
+        assert_eq!(place.around(), before, "round {round}");
+        let path = said.lines().find_map(|line| line.strip_prefix("result: ")).expect("a record is kept");
+        let document = store::load(Path::new(path)).unwrap();
+        assert_eq!((document.status, document.exit_code), (Status::Interrupted, Some(u8::try_from(code).unwrap())));
+        let phases: Vec<PhaseStatus> = document.runs.iter().flat_map(|run| &run.phases).map(|phase| phase.status).collect();
+        if let Some((last, finished)) = phases.split_last() {
+            assert!(finished.iter().all(|status| *status == PhaseStatus::Ok), "{phases:?}");
+            assert!(matches!(last, PhaseStatus::Ok | PhaseStatus::Interrupted), "{phases:?}");
+        }
+        // The record can be shown, and says first what happened.
+        let shown = place.copysim(&["report", path]).output().unwrap();
+        assert!(shown.status.success() && String::from_utf8_lossy(&shown.stdout).starts_with("INTERRUPTED before the end. "));
+    }
+    place.measures_once();
+}
+
+#[test]
+fn a_signal_while_the_drive_is_waited_for_ends_the_wait() {
+    let place = Place::new();
+    let running =
+        place.start("jpg-same-drive", &place.stick(), "run 1 of 9: waiting until the drive has been idle for 10m", &["--settle", "10m", "--yes"]);
+    let begun = Instant::now();
+    running.signal(Signal::INT);
+    let (ended, said) = running.ends();
+    assert_eq!(ended, Some(130), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(place.unfinished(), (0, 0));
+}
+
+#[test]
+fn two_do_not_measure_one_drive_at_once() {
+    let place = Place::new();
+    let other = place.root.path().join("outside");
+    let first = place.start("jpg-same-drive", &place.stick(), "run 1 of 9: waiting until the drive", &["--settle", "10m", "--yes"]);
+    let pid = first.child.id();
+    for target in [place.stick(), other.clone()] {
+        let second = place.copysim(&["scenario", "jpg-same-drive", target.to_str().unwrap(), "--scale", SCALE]).output().unwrap();
+        let said = String::from_utf8(second.stderr).unwrap();
+        assert_eq!(second.status.code(), Some(2), "{said}");
+        assert!(said.ends_with(&format!("copysim: another copysim is measuring this drive (PID {pid}): wait until it has ended\n")), "{said}");
+    }
+    assert!(!other.join("copysim-workspace").exists());
+    // Nor is the ground taken from under its feet.
+    for args in [&["clean"][..], &["corpus", "generate", "jpg", "--scale", "0.01%"]] {
+        let second = place.copysim(args).arg(place.stick()).output().unwrap();
+        let said = String::from_utf8(second.stderr).unwrap();
+        assert_eq!(second.status.code(), Some(2), "{said}");
+        assert!(said.contains("copysim: another copysim is using ") && said.contains(&format!("(PID {pid})")), "{said}");
+    }
+    assert!(place.workspace().join("corpora").join(CORPUS).join("MANIFEST").exists());
+    first.signal(Signal::TERM);
+    assert_eq!(first.ends().0, Some(143));
+    place.measures_once();
+}
+
+/// A source in memory costs what the machine has least of: the next start of any scenario removes it.
+#[test]
+fn a_source_in_memory_that_a_kill_left_is_removed_by_the_next_start_of_any_scenario() {
+    let mut place = Place::new();
+    // As a user whom nobody else is, so that no other copysim of this machine cleans up first.
+    if rustix::process::geteuid().is_root() {
+        let user = 1_000_000 + std::process::id();
+        for directory in [place.home.path(), &place.stick(), &place.root.path().join("outside")] {
+            chown(directory, Some(user), Some(user)).unwrap();
+        }
+        chown(place.root.path(), Some(user), Some(user)).unwrap();
+        place.user = Some(user);
+        if !place.copysim(&["--version"]).status().is_ok_and(|status| status.success()) {
+            return eprintln!("skipped: the program can't be started as another user here");
+        }
+    }
+    let memory = PathBuf::from(format!("/dev/shm/copysim-{}", place.user.unwrap_or_else(|| rustix::process::geteuid().as_raw())));
+    let other = place.root.path().join("outside");
+    for scenario in ["jpg-same-drive", "jpg-cross-drive"] {
+        let running = place.start("jpg-cross-drive", &place.stick(), "run 1 of 9: copying", &["--settle", "0s"]);
+        if !memory.exists() {
+            running.signal(Signal::KILL);
+            running.ends();
+            return eprintln!("skipped: there is too little memory for a source in it");
+        }
+        running.signal(Signal::KILL);
+        running.ends();
+        assert!(memory.join("copysim-workspace/corpora").join(CORPUS).exists());
+        // On another drive, or another directory of it.
+        let said = place.ends(&["scenario", scenario, other.to_str().unwrap(), "--scale", "0.05%", "--runs", "1", "--settle", "0s"], 0);
+        assert!(said.contains("removed from memory what a run that was killed had left: 8"), "{said}");
+        assert!(!memory.exists());
+    }
+}
