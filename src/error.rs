@@ -143,7 +143,7 @@ fn explain(errno: i32) -> (Option<&'static str>, &'static str) {
         libc::EMFILE => ("EMFILE", "raise the limit of open files (ulimit -n)"),
         libc::EFBIG => ("EFBIG", "the file system has a limit on the size of a file (FAT32: 4 GiB)"),
         libc::ENOSPC => ("ENOSPC", "the drive is full: free some space or use a smaller --scale"),
-        libc::EROFS => ("EROFS", "the drive is read-only: is its write protection on?"),
+        libc::EROFS => ("EROFS", "the drive is write-protected, or the system made it read-only after an error: see the kernel log"),
         libc::EPIPE => ("EPIPE", ""),
         libc::ENAMETOOLONG => ("ENAMETOOLONG", ""),
         libc::ENOSYS => ("ENOSYS", ""),

@@ -21,7 +21,8 @@ pub struct Written<'a> {
 }
 
 /// Flushes the file system; where the device's flush counter did not move (`device_flushes` is asked before and after), also one file and the directory:
-/// some file systems answer `syncfs` without flushing the device. Returns the record, and whether any flush was made at all.
+/// some file systems answer `syncfs` without flushing the device. Returns the record, and whether any flush was made at all: a file system that can't flush
+/// one file has not flushed all of them, whatever its `syncfs` says (FUSE answers that without asking the program behind it).
 ///
 /// # Errors
 /// A flush that failed, as against one that the file system can't do: data are lost then.
@@ -39,6 +40,7 @@ pub fn make_durable(
         Err(error) if is_unsupported(&error) => Ok(false),
         Err(error) => Err(error).during("flush", Side::Target, path),
     };
+    let mut can_flush = true;
     if attempt(calls.time(Op::FlushAll, || files.sync_filesystem(dir)), path)? {
         method.push("syncfs");
     }
@@ -48,7 +50,8 @@ pub fn make_durable(
         if let Some(name) = written.one_file {
             let file_path = path.join(name);
             let file = calls.time(Op::Open, || files.open(dir, Path::new(name))).during("open", Side::Target, &file_path)?;
-            if attempt(calls.time(Op::Fsync, || files.sync(&file)), &file_path)? {
+            can_flush = attempt(calls.time(Op::Fsync, || files.sync(&file)), &file_path)?;
+            if can_flush {
                 method.push("fsync of a file");
             }
             calls.time(Op::Close, || files.close(file)).during("close", Side::Target, &file_path)?;
@@ -58,7 +61,7 @@ pub fn make_durable(
         }
         counted = moved(device_flushes());
     }
-    let flushed = !method.is_empty();
+    let flushed = can_flush && !method.is_empty();
     let reaches_medium = match (flushed, counted, volatile_cache) {
         (false, _, _) => Answer::Unknown,
         (true, Some(1..), _) | (true, _, Some(false)) => Answer::Yes,

@@ -49,7 +49,7 @@ pub struct Observed {
     pub wanted: Wanted,
     /// What they were; `None` where nothing is read from a drive.
     pub cache: Option<Prepared>,
-    /// Bytes allocated for the corpus on its drive.
+    /// Bytes allocated for the corpus on its drive; `None` where that is not known.
     pub source_stored_bytes: Option<u64>,
     /// A cache of this machine below the source's file system that was not dropped: a loop device over a file in the page cache.
     pub cache_below: bool,
@@ -61,6 +61,8 @@ pub struct Observed {
     pub shared_share: Option<f64>,
     /// Bytes allocated for the copy over its length, from a sample.
     pub copy_stored_share: Option<f64>,
+    /// Share of the copy's bytes in extents that the file system encoded (compressed), from a sample.
+    pub copy_encoded_share: Option<f64>,
     /// The flush.
     pub flush: Flush,
     /// Time outside calls and CPU time in user mode, ns, of all threads.
@@ -84,6 +86,12 @@ pub struct Conclusions {
     pub flags: Vec<Flag>,
     /// Bytes that the source's device served over bytes stored.
     pub device_read_share: Option<f64>,
+}
+
+impl Observed {
+    fn shares_blocks(&self) -> bool {
+        self.shared_share.is_some_and(|shared| shared > 1.0 - MOVED_SHARE)
+    }
 }
 
 impl Conclusions {
@@ -144,12 +152,18 @@ fn cold(seen: &Observed, found: &mut Conclusions) {
     let stored = seen.source_stored_bytes.unwrap_or(seen.bytes);
     let share = least_share(&seen.source_counted, |counters| counters.read_bytes, stored);
     found.device_read_share = share;
-    let served = share.map(|share| format!("the drive served {} of the {} stored", percent(share), Bytes(stored)));
+    let length = if seen.source_stored_bytes.is_some() { "stored" } else { "that the files have" };
+    let served = share.map(|share| format!("the drive served {} of the {} {length}", percent(share), Bytes(stored)));
     let (verdict, because) = match (cache.data, share) {
         (_, _) if seen.origin == Origin::Drive(Medium::Memory) => (Verdict::Fails, "the source lies in memory, which is no drive".to_owned()),
         (Warmth::Warm, _) => {
             let resident = cache.resident_bytes.unwrap_or(0) as f64 / cache.sampled_bytes.max(1) as f64;
             (Verdict::Fails, format!("{} of a sample was in this machine's cache before the window", percent(resident)))
+        }
+        _ if seen.shares_blocks() => (Verdict::Unknown, "blocks were shared: nothing had to be read".to_owned()),
+        (Warmth::Cold, Some(share)) if share < MOVED_SHARE && seen.source_stored_bytes.is_none() => {
+            let served = served.unwrap_or_default();
+            (Verdict::Unknown, format!("nothing was cached by this machine, and {served}; in how many bytes the file system stores them is not known"))
         }
         (_, Some(share)) if share < MOVED_SHARE && stored > 0 => {
             (Verdict::Fails, format!("only part came from the drive: {}", served.unwrap_or_default()))
@@ -190,7 +204,7 @@ fn moved(seen: &Observed, found: &mut Conclusions) {
     }
     let share = least_share(&seen.target_counted, |counters| counters.written_bytes, seen.bytes);
     let wrote = share.map_or_else(String::new, |share| format!("the drive took {} of the {} copied", percent(share), Bytes(seen.bytes)));
-    if seen.shared_share.is_some_and(|shared| shared > 1.0 - MOVED_SHARE) {
+    if seen.shares_blocks() {
         let because = format!("{} of the copy shares its blocks with other files; {wrote}", percent(seen.shared_share.unwrap_or(0.0)));
         found.flags.push(flags::SHARED_BLOCKS.flag(Some(&because), None));
         return found.prove(Proof::Moved, Verdict::Fails, because);
@@ -213,6 +227,11 @@ fn moved(seen: &Observed, found: &mut Conclusions) {
         Some(share) if share >= MOVED_SHARE => found.prove(Proof::Moved, Verdict::Holds, wrote),
         Some(_) if stored.is_some_and(|stored| stored < MOVED_SHARE) => {
             let because = format!("{wrote}, which it stores in {} of their length", percent(stored.unwrap_or(0.0)));
+            found.flags.push(flags::COMPRESSED.flag(Some(&because), None));
+            found.prove(Proof::Moved, Verdict::Fails, because);
+        }
+        Some(_) if seen.copy_encoded_share.is_some_and(|encoded| encoded > 1.0 - MOVED_SHARE) => {
+            let because = format!("{wrote}, of which it stores {} compressed", percent(seen.copy_encoded_share.unwrap_or(0.0)));
             found.flags.push(flags::COMPRESSED.flag(Some(&because), None));
             found.prove(Proof::Moved, Verdict::Fails, because);
         }
@@ -324,6 +343,7 @@ mod tests {
             target_counted: vec![counted(GB)],
             shared_share: Some(0.0),
             copy_stored_share: Some(1.0),
+            copy_encoded_share: Some(0.0),
             flush: flush(Answer::Yes),
             tool_ns: 100,
             thread_ns: 10_000,
@@ -378,6 +398,18 @@ mod tests {
     }
 
     #[test]
+    fn a_drive_that_served_less_than_an_unknown_size_is_not_accused() {
+        let unknown = Observed { source_stored_bytes: None, source_counted: vec![counted(GB / 3)], ..sound() };
+        check(&unknown, Proof::Cold, Verdict::Unknown, None);
+        check(&Observed { source_counted: vec![counted(GB)], ..unknown.clone() }, Proof::Cold, Verdict::Holds, None);
+        check(&Observed { cache: Some(prepared(Warmth::Warm, Warmth::Cold)), ..unknown }, Proof::Cold, Verdict::Fails, INVALID_NOT_COLD);
+        // Where blocks are shared nothing is read; that is said once, by its own flag.
+        let shared = Observed { shared_share: Some(1.0), source_counted: vec![counted(0)], ..sound() };
+        check(&shared, Proof::Cold, Verdict::Unknown, Some(("shared-blocks", Severity::Invalid)));
+        assert!(conclude(&shared).flags.iter().all(|flag| flag.code != "not-cold"));
+    }
+
+    #[test]
     fn without_counters_or_with_a_cache_below_nothing_is_proven() {
         check(&Observed { source_counted: vec![], ..sound() }, Proof::Cold, Verdict::Unknown, None);
         check(&Observed { cache_below: true, ..sound() }, Proof::Cold, Verdict::Unknown, None);
@@ -398,6 +430,8 @@ mod tests {
         check(&shared, Proof::Moved, Verdict::Fails, Some(("shared-blocks", Severity::Invalid)));
         let compressed = Observed { copy_stored_share: Some(0.1), ..little() };
         check(&compressed, Proof::Moved, Verdict::Fails, Some(("compressed", Severity::Weak)));
+        let encoded = Observed { copy_encoded_share: Some(0.9), flush: flush(Answer::Unknown), ..little() };
+        check(&encoded, Proof::Moved, Verdict::Fails, Some(("compressed", Severity::Weak)));
         check(&Observed { target_counted: vec![counted(0)], ..sound() }, Proof::Moved, Verdict::Fails, CACHED_WRITE);
         check(&Observed { target: Medium::Memory, ..sound() }, Proof::Moved, Verdict::Fails, CACHED_WRITE);
         check(&Observed { moves_bytes: false, ..sound() }, Proof::Moved, Verdict::Fails, None);

@@ -21,7 +21,7 @@ use crate::engine::{Engine, Trees};
 use crate::error::{Context, Error, Result, Side};
 use crate::measure::Samples;
 use crate::measure::sampler::sampled;
-use crate::platform::{Host, System, Usage, ignore_unsupported};
+use crate::platform::{Extents, Host, System, Usage, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 use crate::result::{
     self, Cache, DeviceCounters, Evidence, Flag, Flush, Integrity, Latency, Measured, Mismatch, Phase, PhaseKind, PhaseStatus, SlowFile, SourceKind,
@@ -219,19 +219,16 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     if let Some(cache) = &cache {
         phase.cache = Some(cache_record(cache));
     }
-    let failed = timed.copied.failure.is_some();
-    if failed {
-        phase.work.files_failed = u64::from(!matches!(timed.copied.failure, Some(Error::Interrupted(_))));
-    } else {
-        (phase.window.quiet_ns, phase.window.quiet_reason) = quiet(job, &timed);
-    }
-    let blocks = if failed { Blocks::default() } else { look_at_blocks(job) };
-    let verification = if failed || !options.verify || !engine.moves_bytes() { None } else { Some(compare(job)?) };
-    phase.integrity = verification.as_ref().map(integrity_record);
-    draw_conclusions(job, &engine, &timed, cache.as_ref(), blocks, verification.as_ref(), phase);
     if let Some(failure) = timed.copied.failure {
+        // Nothing follows from part of a copy.
+        phase.work.files_failed = u64::from(!matches!(failure, Error::Interrupted(_)));
         return Err(failure);
     }
+    (phase.window.quiet_ns, phase.window.quiet_reason) = quiet(job, &timed);
+    let blocks = look_at_blocks(job);
+    let verification = if !options.verify || !engine.moves_bytes() { None } else { Some(compare(job)?) };
+    phase.integrity = verification.as_ref().map(integrity_record);
+    draw_conclusions(job, &engine, &timed, cache.as_ref(), blocks, verification.as_ref(), phase);
     match verification.filter(|verification| !verification.is_good()) {
         Some(bad) => Err(differ(job, &bad)),
         None => Ok(()),
@@ -474,6 +471,7 @@ fn quiet(job: &Job<'_>, timed: &Timed<'_>) -> (Option<u64>, Option<String>) {
 #[derive(Default, Clone, Copy)]
 struct Blocks {
     shared_share: Option<f64>,
+    encoded_share: Option<f64>,
     stored_share: Option<f64>,
 }
 
@@ -481,7 +479,8 @@ fn look_at_blocks(job: &Job<'_>) -> Blocks {
     let files = job.system.files;
     let manifest = job.from.manifest();
     let stride = manifest.corpus.file_count().div_ceil(SAMPLE).max(1);
-    let (mut bytes, mut stored, mut mapped, mut shared) = (0, 0, 0, 0);
+    let (mut bytes, mut stored) = (0, 0);
+    let mut sum = Extents::default();
     let mut has_extents = true;
     for listed in manifest.entries(files).filter_map(std::result::Result::ok).filter(|listed| listed.meta.ordinal % stride == 0) {
         // A file that is missing or can't be looked at is found by the comparison.
@@ -490,13 +489,21 @@ fn look_at_blocks(job: &Job<'_>) -> Blocks {
         bytes += stat.len;
         stored += stat.stored_bytes;
         match files.extents(&file) {
-            Ok(extents) => (mapped, shared) = (mapped + extents.mapped_bytes, shared + extents.shared_bytes),
+            Ok(extents) => {
+                sum.mapped_bytes += extents.mapped_bytes;
+                sum.shared_bytes += extents.shared_bytes;
+                sum.encoded_bytes += extents.encoded_bytes;
+            }
             Err(_) => has_extents = false,
         }
     }
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     // A file system that counts no blocks (stored 0) tells nothing about compression.
-    Blocks { shared_share: share(shared, mapped).filter(|_| has_extents), stored_share: share(stored, bytes).filter(|&share| share > 0.0) }
+    Blocks {
+        shared_share: share(sum.shared_bytes, sum.mapped_bytes).filter(|_| has_extents),
+        encoded_share: share(sum.encoded_bytes, sum.mapped_bytes).filter(|_| has_extents),
+        stored_share: share(stored, bytes).filter(|&share| share > 0.0),
+    }
 }
 
 /// Reads the copy again, cold, and compares it.
@@ -576,6 +583,7 @@ fn draw_conclusions(
         target_counted,
         shared_share: blocks.shared_share,
         copy_stored_share: blocks.stored_share,
+        copy_encoded_share: blocks.encoded_share,
         flush: timed.flush.clone(),
         tool_ns: copied.thread_ns.saturating_sub(calls_ns) + cpu(timed).user_ns,
         thread_ns: copied.thread_ns,

@@ -29,7 +29,7 @@ pub struct Staged {
     pub tree: Handle,
     /// What that is called.
     pub path: PathBuf,
-    /// Bytes allocated for it.
+    /// Bytes allocated for it; `None` where the file system encodes (compresses) files and does not tell into how many.
     pub stored_bytes: Option<u64>,
     /// Extents of its files; `None` where the file system does not tell.
     pub extents: Option<u64>,
@@ -155,7 +155,7 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
     let tree_path = path.join(FILES);
     let tree = system.files.open_dir(dir, FILES.as_ref()).map_err(|error| Error::Refused(format!("its files can't be opened: {error}")))?;
     observer.on(Event::Waits(format!("checking {}", corpus.id())));
-    let mut stored = 0_u64;
+    let mut stored = Some(0_u64);
     let mut extents = Some(0_u64);
     for listed in manifest.entries(system.files) {
         cancel.check()?;
@@ -165,14 +165,17 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
         if stat.len != meta.len || (stat.mtime.0 - meta.mtime).abs() > 2 {
             return Err(differs("has another length or time than it was made with"));
         }
-        stored += stat.stored_bytes;
+        stored = stored.map(|sum| sum + stat.stored_bytes);
         if let Some(sum) = extents {
             let file = system.files.open(&tree, meta.path.as_ref()).during("open", Side::Source, tree_path.join(&meta.path))?;
-            extents = system.files.extents(&file).ok().map(|extents| sum + extents.count);
+            let found = system.files.extents(&file).ok();
+            // btrfs counts the blocks of a compressed file as if it were not.
+            stored = stored.filter(|_| found.is_none_or(|found| found.encoded_bytes == 0));
+            extents = found.map(|found| sum + found.count);
         }
     }
     let note = read_note(system, dir);
-    Ok(Some(Staged { manifest, tree, path: tree_path, stored_bytes: Some(stored), extents, note }))
+    Ok(Some(Staged { manifest, tree, path: tree_path, stored_bytes: stored, extents, note }))
 }
 
 fn write_note(system: System<'_>, dir: &Handle, path: &std::path::Path, note: Note) -> Result<()> {

@@ -1,17 +1,24 @@
-//! The lab tested: what its drives do is what was ordered, by the log and by the clock on the wall.
+//! The lab tested: what its drives do is what was ordered, by the log and by the clock on the wall. And copysim tested in the lab: what it says is what the
+//! drives did.
 #![expect(clippy::disallowed_methods, reason = "the lab stands outside copysim and its rooms")]
 
 #[path = "mod.rs"]
 mod lab;
 
+mod evidence_fails;
+mod failures_hold;
 mod faults_hold;
 mod file_systems_hold;
+mod program;
+mod signals_hold;
 mod speed_holds;
+mod truth_holds;
+mod user_holds;
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lab::log::{Kind, Request, now_ns};
@@ -82,6 +89,21 @@ fn noise(length: usize) -> Vec<u8> {
         state.to_le_bytes()
     });
     words.flatten().take(length).collect()
+}
+
+/// A directory on a mounted file system in which an ordinary user may write.
+fn users_directory(mounted: &Path) -> PathBuf {
+    let home = mounted.join("home");
+    std::fs::create_dir(&home).unwrap();
+    std::os::unix::fs::chown(&home, Some(65534), Some(65534)).unwrap();
+    home
+}
+
+/// The files and directories of copies that lie in the workspace of a directory.
+fn left_in(directory: &Path) -> Vec<String> {
+    let runs = directory.join("copysim-workspace/runs");
+    let entries = walkdir::WalkDir::new(runs).min_depth(1).into_iter();
+    entries.filter_map(|entry| Some(entry.ok()?.path().display().to_string())).collect()
 }
 
 /// Whether two quantities are no further apart than a share of the second in thousandths.

@@ -36,12 +36,23 @@ struct Tree {
     nodes: BTreeMap<u64, Node>,
     last: u64,
     used: u64,
-    capacity: u64,
+    nature: Nature,
+}
+
+/// What the file system is like.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nature {
+    /// Bytes of files that it holds.
+    pub capacity: u64,
+    /// Bytes that it says it could hold, where that is another number.
+    pub claims: Option<u64>,
+    /// The errno of every `fsync`; success when not said.
+    pub fsync: Option<i32>,
 }
 
 impl Tree {
-    fn new(capacity: u64) -> Self {
-        let mut tree = Self { nodes: BTreeMap::new(), last: 0, used: 0, capacity };
+    fn new(nature: Nature) -> Self {
+        let mut tree = Self { nodes: BTreeMap::new(), last: 0, used: 0, nature };
         tree.insert(Content::Directory(BTreeMap::new()), 0o755);
         tree
     }
@@ -143,7 +154,7 @@ impl Tree {
     fn resize(&mut self, inode: INodeNo, size: u64) -> Answer<()> {
         let old = self.bytes(inode)?.len() as u64;
         let used = self.used - old + size;
-        if used > self.capacity {
+        if used > self.nature.capacity {
             return Err(Errno::ENOSPC);
         }
         self.bytes(inode)?.resize(size as usize, 0);
@@ -182,6 +193,10 @@ struct Server(Mutex<Tree>);
 impl Server {
     fn tree(&self) -> MutexGuard<'_, Tree> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn flushed(&self) -> Answer<()> {
+        self.tree().nature.fsync.map_or(Ok(()), |errno| Err(Errno::from_i32(errno)))
     }
 }
 
@@ -313,11 +328,11 @@ impl Filesystem for Server {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply.ok();
+        finish(reply, self.flushed());
     }
 
     fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply.ok();
+        finish(reply, self.flushed());
     }
 
     fn readdir(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
@@ -338,8 +353,9 @@ impl Filesystem for Server {
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
         let tree = self.tree();
-        let free = (tree.capacity - tree.used) / BLOCK;
-        reply.statfs(tree.capacity / BLOCK, free, free, 1 << 20, (1 << 20) - tree.nodes.len() as u64, BLOCK as u32, 255, BLOCK as u32);
+        let capacity = tree.nature.claims.unwrap_or(tree.nature.capacity);
+        let free = (capacity - tree.used) / BLOCK;
+        reply.statfs(capacity / BLOCK, free, free, 1 << 20, (1 << 20) - tree.nodes.len() as u64, BLOCK as u32, 255, BLOCK as u32);
     }
 }
 
@@ -356,6 +372,14 @@ impl MemoryFs {
     /// # Errors
     /// It can't be mounted.
     pub fn start(capacity: u64) -> io::Result<Self> {
+        Self::with(Nature { capacity, ..Nature::default() })
+    }
+
+    /// Mounts one of this nature.
+    ///
+    /// # Errors
+    /// It can't be mounted.
+    pub fn with(nature: Nature) -> io::Result<Self> {
         let directory = new_directory()?;
         let mut this = Self { session: None, place: directory.join("mount"), directory };
         std::fs::create_dir(&this.place)?;
@@ -364,7 +388,7 @@ impl MemoryFs {
         if rustix::process::geteuid().is_root() {
             config.acl = SessionACL::All;
         }
-        this.session = Some(fuser::spawn_mount(Server(Mutex::new(Tree::new(capacity))), &this.place, &config)?);
+        this.session = Some(fuser::spawn_mount(Server(Mutex::new(Tree::new(nature))), &this.place, &config)?);
         Ok(this)
     }
 

@@ -123,6 +123,7 @@ impl Builder {
         if lab.attribute("loop/dio")? != "1" {
             return Err(io::Error::other("the loop device does not use direct I/O: caches would lie between"));
         }
+        lab.reset()?;
         // One request of the device is then one request of the drive.
         std::fs::write(lab.sysfs().join("queue/max_sectors_kb"), (LARGEST_REQUEST / 1024).to_string())?;
         Transport::settle(&lab.drive, &device, self.speed)?;
@@ -208,6 +209,25 @@ impl LabDrive {
         Ok(self.attribute("stat")?.split_whitespace().filter_map(|field| field.parse().ok()).collect())
     }
 
+    /// What was set for a loop device stays with its number: the next to use it must not inherit it.
+    fn reset(&self) -> io::Result<()> {
+        let backing = Path::new("/sys/class/bdi").join(self.attribute("dev")?);
+        std::fs::write(backing.join("strict_limit"), "0")?;
+        std::fs::write(backing.join("max_ratio"), "100")?;
+        std::fs::write(self.sysfs().join("queue/write_cache"), "write back")
+    }
+
+    /// This machine holds back at most about so many bytes that are to be written to the drive, as one with little memory would: writers then wait for the
+    /// drive from early on.
+    ///
+    /// # Errors
+    /// The kernel can't do this (it can since Linux 6.2).
+    pub fn hold_back(&self, bytes: u64) -> io::Result<()> {
+        let backing = Path::new("/sys/class/bdi").join(self.attribute("dev")?);
+        std::fs::write(backing.join("strict_limit"), "1")?;
+        std::fs::write(backing.join("max_bytes"), bytes.to_string())
+    }
+
     fn mount(&mut self) -> io::Result<()> {
         let options = self.mount_options.as_deref().map(|options| ["-o", options]);
         let arguments = options.iter().flatten().copied().map(PathBuf::from).chain([self.device().to_owned(), self.place.clone()]);
@@ -252,6 +272,9 @@ impl Drop for LabDrive {
         if self.mounted && self.unmount().is_err() {
             // Still in use: hide it at least; it ends with its last user.
             complain("unmount", run("umount", [Path::new("-l"), &self.place]).map(drop));
+        }
+        if self.device.is_some() {
+            complain("reset", self.reset());
         }
         complain("detach", self.detach());
         if let Some(session) = self.session.take() {

@@ -38,12 +38,12 @@ pub fn run<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) 
     Err(io::Error::other(format!("{name} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim())))
 }
 
-/// Tries for up to 5 s.
+/// Tries for up to 15 s: another program of this machine may look at what is to go.
 ///
 /// # Errors
 /// The last error.
 pub fn persist<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    for _ in 0..50 {
+    for _ in 0..150 {
         if let Ok(value) = attempt() {
             return Ok(value);
         }
