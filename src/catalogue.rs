@@ -114,10 +114,6 @@ fn read(path: &Path) -> Result<String> {
 pub struct Environment {
     /// `$XDG_CONFIG_HOME/copysim` or `~/.config/copysim`.
     pub configuration: Option<PathBuf>,
-    /// `$XDG_DATA_HOME/copysim` or `~/.local/share/copysim`.
-    pub data: Option<PathBuf>,
-    /// The home directory, for masking.
-    pub home: Option<PathBuf>,
 }
 
 impl Environment {
@@ -125,8 +121,7 @@ impl Environment {
     #[must_use]
     pub fn of_process() -> Self {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = absolute("HOME");
-        let base = |name: &str, below: &str| absolute(name).or_else(|| Some(home.as_ref()?.join(below))).map(|base| base.join("copysim"));
-        Self { configuration: base("XDG_CONFIG_HOME", ".config"), data: base("XDG_DATA_HOME", ".local/share"), home }
+        let base = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
+        Self { configuration: base.map(|base| base.join("copysim")) }
     }
 }

@@ -124,11 +124,11 @@ impl Scale {
         f64::from(self.0) / 100.0
     }
 
-    /// `value` scaled, rounded up, at least 1.
+    /// `value` scaled, rounded up: nothing stays nothing, and something stays at least 1.
     #[must_use]
     pub fn of(self, value: u64) -> u64 {
         let scaled = (u128::from(value) * u128::from(self.0)).div_ceil(u128::from(Self::FULL.0));
-        u64::try_from(scaled).unwrap_or(u64::MAX).max(1)
+        u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
 

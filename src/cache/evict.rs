@@ -58,6 +58,11 @@ pub fn prepare(system: System<'_>, manifest: &Manifest, tree: &Handle, path: &Pa
         Wanted::AsIs => ("none".to_owned(), Warmth::Unknown),
     };
     let resident_bytes = resident(system, &sample).ok();
+    drop(sample);
+    if metadata == Warmth::Cold {
+        // An open file keeps its own attributes and those of the directories above it in memory: they go now, and nothing is looked at any more.
+        system.caches.drop_all().during("drop", Side::Host, "the caches")?;
+    }
     let data = match resident_bytes {
         None => Warmth::Unknown,
         Some(bytes) if bytes * 100 <= sampled_bytes * COLD_SHARE_PERCENT => Warmth::Cold,

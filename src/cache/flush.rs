@@ -49,12 +49,12 @@ pub fn make_durable(
     if counted.is_none_or(|count| count == 0) {
         if let Some(name) = written.one_file {
             let file_path = path.join(name);
-            let file = calls.time(Op::Open, || files.open(dir, Path::new(name))).during("open", Side::Target, &file_path)?;
+            let file = calls.time(Op::Flushing, || files.open(dir, Path::new(name))).during("open", Side::Target, &file_path)?;
             can_flush = attempt(calls.time(Op::Fsync, || files.sync(&file)), &file_path)?;
             if can_flush {
                 method.push("fsync of a file");
             }
-            calls.time(Op::Close, || files.close(file)).during("close", Side::Target, &file_path)?;
+            calls.time(Op::Flushing, || files.close(file)).during("close", Side::Target, &file_path)?;
         }
         if attempt(calls.time(Op::Fsync, || files.sync(dir)), path)? {
             method.push("fsync of the directory");

@@ -11,9 +11,9 @@ use crate::corpus::manifest::{Manifest, Root};
 use crate::corpus::scan::scan;
 use crate::corpus::verify::{Subject, Verification, verify};
 use crate::corpus::{Corpus, FileMeta};
-use crate::drive::Workspace;
+use crate::drive::{Drive, DriveLock, Workspace};
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{OS, write_atomically};
+use crate::platform::{Host, OS, write_atomically};
 use crate::progress::{Cancel, Counter};
 use crate::report::printable;
 use crate::scenario::events::{Event, Observer};
@@ -91,15 +91,15 @@ pub fn run(command: Command) -> Outcome {
     match command {
         Command::Generate { name, directory, size, showing } => {
             let corpus = corpus(&name, size.seed, size.scale, &environment)?;
-            generate(&corpus, &directory, &Watch::new(showing.quiet, showing.color), &cancel)
+            generate(&corpus, &directory, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
         }
         Command::Digest { name, size, list, showing } => {
             let corpus = corpus(&name, size.seed, size.scale, &environment)?;
-            digest(&corpus, list, &Watch::new(showing.quiet, showing.color), &cancel)
+            digest(&corpus, list, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
         }
         Command::Verify { directory, corpus, seed, scale, showing } => {
             let claim = Claim { corpus, seed, scale };
-            verify_all(&directory, &claim, &environment, &Watch::new(showing.quiet, showing.color), &cancel)
+            verify_all(&directory, &claim, &environment, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
         }
         Command::Scan { directory, name, output } => {
             let (spec, left_out) = scan(&directory, &name, &cancel)?;
@@ -123,6 +123,16 @@ pub fn run(command: Command) -> Outcome {
 
 fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel: &Cancel) -> Outcome {
     let workspace = Workspace::open_or_create(OS, directory)?;
+    // Nobody measures the drive meanwhile: writing would be part of what is measured.
+    let drive = Drive::identify(&Host::real(), OS.files, workspace.directory())?;
+    let _lock = match DriveLock::take(&Host::real(), drive.lock_numbers()) {
+        Ok(lock) => lock,
+        Err(busy) => {
+            // What was refused leaves nothing; why it was is the error to tell.
+            let _ = workspace.remove_if_empty();
+            return Err(busy);
+        }
+    };
     let staged = generate_in(&workspace, corpus, watch, cancel);
     if staged.is_err() {
         // What was begun is no corpus; the error is the one to tell.
@@ -169,7 +179,10 @@ fn digest(corpus: &Corpus, list: bool, watch: &Watch, cancel: &Cancel) -> Outcom
 
 fn verify_all(directory: &std::path::Path, claim: &Claim, environment: &Environment, watch: &Watch, cancel: &Cancel) -> Outcome {
     OS.files.open_root(directory).during("open", Side::Target, directory)?;
-    let found = places(OS, directory);
+    // A name like "." tells nothing about what it stands for.
+    let absolute = std::path::absolute(directory).during("resolve", Side::Target, directory)?;
+    let resolved = Host::real().resolve(&absolute).unwrap_or(absolute);
+    let found = places(OS, &resolved);
     if found.is_empty() {
         return Err(Error::Refused(format!("there is no finished corpus in {}", directory.display())));
     }
@@ -242,7 +255,7 @@ fn verdict(place: &Place, corpus: &Corpus, found: &Verification) -> String {
         printable(&place.tree.display().to_string()),
         count(found.files_good),
         files(found.files_checked),
-        corpus.id(),
+        printable(&corpus.id()),
         if bad > 0 { format!(", {} differ", count(bad)) } else { String::new() }
     ));
     text

@@ -134,6 +134,7 @@ impl Measuring {
             yes: self.yes,
             identify: self.identify,
             label: self.label,
+            strict: false,
             samples: self.samples,
         }
     }

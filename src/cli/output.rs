@@ -1,5 +1,4 @@
 //! Printing: results on standard output, everything else on standard error. A reader who went away ends the program quietly.
-#![expect(clippy::print_stderr, reason = "this is the room of printing")]
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -31,7 +30,12 @@ pub fn reader_left(error: &Error) -> bool {
 pub fn complain(error: &Error) {
     // What others named may hold anything: a terminal must not obey it.
     let lines: Vec<String> = error.to_string().lines().map(printable).collect();
-    eprintln!("copysim: {}", lines.join("\n"));
+    say(&format!("copysim: {}", lines.join("\n")));
+}
+
+/// Where nobody reads any more there is nobody to tell, and the work goes on.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// The bar that is on the terminal: what is told goes above it, not into it.
@@ -45,7 +49,7 @@ pub fn shows(bar: Option<ProgressBar>) {
 /// Tells something beside the result.
 pub fn note(text: &str) {
     let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let tell = || eprintln!("{}", printable(text));
+    let tell = || say(&printable(text));
     match bar {
         Some(bar) => bar.suspend(tell),
         None => tell(),

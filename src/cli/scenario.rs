@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Outcome;
 use super::options::{Measuring, Showing};
@@ -10,7 +11,7 @@ use crate::catalogue::Environment;
 use crate::error::{Error, Result};
 use crate::platform::{Host, OS, write_atomically};
 use crate::report;
-use crate::result::{Document, Severity, mask, store};
+use crate::result::{Document, mask, store};
 use crate::scenario::plan::{Plan, Request};
 use crate::scenario::run::{Around, run as carry_out, was_begun};
 use crate::{Context, Side};
@@ -42,14 +43,14 @@ pub struct Args {
 
 pub fn run(args: Args) -> Outcome {
     let environment = Environment::of_process();
-    let options = args.measuring.resolve();
+    let options = crate::scenario::options::Options { strict: args.strict, ..args.measuring.resolve() };
     let identify = options.identify;
     let results = match args.results {
         Some(directory) => directory,
         None => store::default_dir(&|name| std::env::var_os(name))?,
     };
     let cancel = signals::cancel()?;
-    let watch = Watch::new(args.showing.quiet, args.showing.color);
+    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel));
     let host = Host::real();
     let request = Request { scenario: &args.name, target: &args.target, source: args.source.as_deref(), options };
     let plan = Plan::resolve(request, OS, &host, &environment)?;
@@ -66,8 +67,7 @@ pub fn run(args: Args) -> Outcome {
     outcome?;
     keeper.failure.into_inner().map_or(Ok(()), Err)?;
     shown?;
-    let invalid = document.runs.iter().flat_map(|run| &run.phases).flat_map(|phase| &phase.flags).any(|flag| flag.severity == Severity::Invalid);
-    Ok(if args.strict && invalid { 3 } else { 0 })
+    Ok(document.exit_code.unwrap_or(0))
 }
 
 /// Keeps the record where it was wished, or else where temporary files are: what was measured is not lost because a place was.
@@ -117,7 +117,7 @@ fn copysim_itself() -> crate::result::Copysim {
     crate::result::Copysim {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("COPYSIM_COMMIT").map(str::to_owned),
-        target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        target: env!("COPYSIM_TARGET").to_owned(),
         arguments: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
     }
 }

@@ -8,7 +8,11 @@ use signal_hook::iterator::Signals;
 
 use super::output;
 use crate::error::{Context, Result, Side};
+use crate::platform::OS;
 use crate::progress::Cancel;
+
+/// Signals that come together within this time are one request.
+const ONE_REQUEST_NS: u64 = 500_000_000;
 
 /// A cancel that the signals of the terminal and of the system raise.
 ///
@@ -19,11 +23,18 @@ pub fn cancel() -> Result<Arc<Cancel>> {
     let raised = Arc::clone(&cancel);
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).during("listen for", Side::Host, "signals")?;
     thread::spawn(move || {
+        let mut first_ns = 0;
         for signal in signals.forever() {
+            let now = OS.clock.now_ns();
+            // A terminal that closes, or a system that goes down, sends several signals at once: they are one request.
+            if raised.signal().is_some() && now - first_ns < ONE_REQUEST_NS {
+                continue;
+            }
             if raised.signal().is_some() {
                 // Whoever asks twice does not want to wait; the next start cleans up.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
+            first_ns = now;
             raised.request(signal);
             output::note("stopping: what was written is removed, what was measured is kept (again to stop at once)");
         }

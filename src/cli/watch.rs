@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::options::Color;
 use super::output;
 use crate::platform::OS;
-use crate::progress::Counter;
+use crate::progress::{Cancel, Counter};
 use crate::report::printable;
 use crate::scenario::events::{Event, Observer};
 use crate::units::{duration, rate};
@@ -26,6 +26,7 @@ const LINE: Duration = Duration::from_secs(10);
 pub struct Watch {
     quiet: bool,
     terminal: bool,
+    cancel: Arc<Cancel>,
     shown: Mutex<Option<Shown>>,
 }
 
@@ -39,13 +40,13 @@ struct Shown {
 impl Watch {
     /// A display that shows nothing, bars or lines.
     #[must_use]
-    pub fn new(quiet: bool, color: Color) -> Self {
+    pub fn new(quiet: bool, color: Color, cancel: Arc<Cancel>) -> Self {
         match color {
             Color::Always => console::set_colors_enabled_stderr(true),
             Color::Never => console::set_colors_enabled_stderr(false),
             Color::Auto => {}
         }
-        Self { quiet, terminal: std::io::stderr().is_terminal(), shown: Mutex::new(None) }
+        Self { quiet, terminal: std::io::stderr().is_terminal(), cancel, shown: Mutex::new(None) }
     }
 
     fn begin(&self, what: &str, bytes: u64, counter: Arc<Counter>, timed: bool) {
@@ -115,10 +116,8 @@ impl Observer for Watch {
             return;
         }
         match event {
-            Event::Notice(text) => {
-                self.end();
-                output::note(&text);
-            }
+            // Above the bar, which goes on.
+            Event::Notice(text) => output::note(&text),
             Event::Waits(text) => {
                 self.end();
                 output::note(&format!("{text} …"));
@@ -133,11 +132,25 @@ impl Observer for Watch {
             return None;
         }
         self.end();
-        let mut err = std::io::stderr().lock();
-        let asked = write!(err, "{} [y/N] ", printable(question)).and_then(|()| err.flush());
-        let mut answer = String::new();
-        asked.and_then(|()| std::io::stdin().read_line(&mut answer)).ok()?;
-        Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+        let asked = {
+            let mut err = std::io::stderr().lock();
+            write!(err, "{} [y/N] ", printable(question)).and_then(|()| err.flush())
+        };
+        asked.ok()?;
+        // Read by a thread of its own, so that Ctrl-C need not wait for an answer; the thread ends with the program.
+        let (send, answered) = crossbeam_channel::bounded(1);
+        thread::spawn(move || {
+            let mut answer = String::new();
+            let read = std::io::stdin().read_line(&mut answer);
+            send.send(read.map(|_| answer))
+        });
+        loop {
+            match answered.recv_timeout(DRAW) {
+                Ok(answer) => return answer.ok().map(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
+                Err(_) if self.cancel.signal().is_some() => return Some(false),
+                Err(_) => {}
+            }
+        }
     }
 }
 

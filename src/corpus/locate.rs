@@ -131,6 +131,7 @@ impl Difference {
             Kind::Swapped { with } => format!("{path}: swapped: holds the bytes of {with}"),
             Kind::Zeroed => format!("{path}: zeroed: {len} bytes from byte {offset} on are zero"),
             Kind::BitsFlipped { bits: 1 } => format!("{path}: one bit flipped at byte {offset}"),
+            Kind::BitsFlipped { bits } if len == 1 => format!("{path}: {bits} bits flipped at byte {offset}"),
             Kind::BitsFlipped { bits } => format!("{path}: {bits} bits flipped between byte {offset} and byte {}", offset + len - 1),
             Kind::Changed if self.offset.is_none() => format!("{path}: changed"),
             Kind::Changed => format!("{path}: changed: {len} bytes from byte {offset} on are not what they should be"),

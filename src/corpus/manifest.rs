@@ -158,13 +158,15 @@ impl Manifest {
         }
         let identity = identity.strip_prefix("corpus ").ok_or_else(|| broken("its second line names no corpus"))?;
         let corpus: Corpus = serde_json::from_str(identity).map_err(|error| broken(&error.to_string()))?;
+        corpus.spec.check().map_err(|reason| broken(&reason))?;
+        let least = corpus.content()?.min_len();
         let first_file = lines.offset;
         let mut manifest = Self { corpus, root: Root::default().digest(), file, first_file };
-        manifest.root = manifest.check(files).during("read", Side::Source, name)?.map_err(|reason| broken(&reason))?;
+        manifest.root = manifest.check(files, least).during("read", Side::Source, name)?.map_err(|reason| broken(&reason))?;
         Ok(manifest)
     }
 
-    fn check(&self, files: &dyn Files) -> io::Result<Result<blake3::Hash, String>> {
+    fn check(&self, files: &dyn Files, least: u64) -> io::Result<Result<blake3::Hash, String>> {
         let mut root = Root::default();
         let (mut count, mut bytes) = (0_u64, 0_u64);
         let mut last = String::new();
@@ -173,6 +175,9 @@ impl Manifest {
             let file = file?;
             if last.as_bytes() >= file.meta.path.as_bytes() {
                 return Ok(Err(format!("{} is out of order", file.meta.path)));
+            }
+            if file.meta.len < least {
+                return Ok(Err(format!("{} is shorter than such a file can be", file.meta.path)));
             }
             root.add(&file);
             count += 1;

@@ -28,6 +28,8 @@ use spec::CorpusSpec;
 
 /// 2020-01-01: the first file time. All times are even seconds, which FAT can store.
 const FIRST_TIME: i64 = 1_577_836_800;
+/// The most files of a corpus, at whatever scale.
+const MOST_FILES: u64 = 100_000_000;
 /// The files of a corpus were made over four years, in units of two seconds.
 const TIME_STEPS: u64 = 4 * 365 * 86_400 / 2;
 
@@ -63,6 +65,13 @@ impl Corpus {
     /// `Refused` when the spec can't be made at this scale.
     pub fn new(spec: CorpusSpec, seed: u64, scale: Scale) -> Result<Self> {
         let corpus = Self { spec, seed, scale_hundredths: scale.hundredths() };
+        let (files, bytes) = corpus.spec.scaled(scale);
+        if files > MOST_FILES {
+            return Err(Error::Refused(format!(
+                "corpus {} at {scale} % has {files} files and {bytes} bytes: at most {MOST_FILES} files can be made",
+                corpus.spec.name
+            )));
+        }
         // Found out here rather than when the files are made.
         drop(corpus.files()?);
         Ok(corpus)

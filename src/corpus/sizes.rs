@@ -61,7 +61,8 @@ fn weight(spec: &SizesSpec, choices: &mut Choices, least: u64) -> u64 {
             let (index, part) = ((at >> 16) as usize, at & 0xFFFF);
             let (low, high) = (table[index], table[index + 1]);
             let size = low + u64::try_from((u128::from(high - low) * u128::from(part)) >> 16).unwrap_or(0);
-            size.saturating_sub(least).min(1 << 50)
+            // Never 0: were all of them, the bytes would be shared out to nobody.
+            (size.saturating_sub(least).min(1 << 40) << 10) + 1
         }
     }
 }

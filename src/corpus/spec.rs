@@ -88,6 +88,13 @@ pub enum TreeSpec {
     },
 }
 
+/// The most files of a corpus at 100 %.
+const MOST_FILES: u64 = 100_000_000;
+/// The most bytes: sums of a hundred times as many still fit into 64 bits.
+const MOST_BYTES: u64 = 10_000_000_000_000_000;
+/// The largest mean number of files in a folder, album or package: their names are made together.
+const LARGEST_MEAN: u64 = 10_000;
+
 impl CorpusSpec {
     /// Reads a spec.
     ///
@@ -99,13 +106,23 @@ impl CorpusSpec {
         Ok(spec)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Checks what its form can't tell: ranges, and keys that belong together.
+    ///
+    /// # Errors
+    /// A sentence that names the key.
+    pub fn check(&self) -> Result<(), String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(plain) {
             return Err(format!("name = \"{}\": a corpus is named by letters, digits and dashes", self.name.escape_debug()));
         }
-        if self.files == 0 {
-            return Err("files = 0: a corpus has at least one file".to_owned());
+        if !self.name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+            return Err(format!("name = \"{}\": a name begins with a letter or a digit", self.name.escape_debug()));
+        }
+        if self.files == 0 || self.files > MOST_FILES {
+            return Err(format!("files = {}: a corpus has at least one file and at most {MOST_FILES}", self.files));
+        }
+        if self.bytes > MOST_BYTES {
+            return Err(format!("bytes = {}: a corpus has at most {MOST_BYTES} bytes", self.bytes));
         }
         match &self.sizes {
             SizesSpec::Quantiles(table) if table.len() < 2 || table.len() > 10_000 => {
@@ -122,10 +139,14 @@ impl CorpusSpec {
             SizesSpec::Lognormal { .. } => {}
         }
         match &self.tree {
-            TreeSpec::Camera { files_per_folder: 0 }
-            | TreeSpec::Albums { songs_per_album: 0, .. }
-            | TreeSpec::Albums { albums_per_artist: 0, .. }
-            | TreeSpec::Packages { files_per_package: 0 } => Err("tree: a mean number is at least 1".to_owned()),
+            TreeSpec::Camera { files_per_folder: mean } | TreeSpec::Packages { files_per_package: mean } if !(1..=LARGEST_MEAN).contains(mean) => {
+                Err(format!("tree: a mean number is between 1 and {LARGEST_MEAN}"))
+            }
+            TreeSpec::Albums { songs_per_album, albums_per_artist }
+                if !(1..=LARGEST_MEAN).contains(songs_per_album) || !(1..=LARGEST_MEAN).contains(albums_per_artist) =>
+            {
+                Err(format!("tree: a mean number is between 1 and {LARGEST_MEAN}"))
+            }
             TreeSpec::Numbered { prefix, suffix } if !portable(prefix) || !portable(suffix) => {
                 Err("tree.numbered: prefix and suffix hold letters, digits, dashes, underscores and dots only, 100 at most".to_owned())
             }

@@ -1,5 +1,6 @@
 //! The bytes of a corpus as a stream of chunks in manifest order, made ahead of the consumer by several threads in constant memory.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread;
 
@@ -45,6 +46,8 @@ struct Task {
 pub struct Stream<'a> {
     ordered: Receiver<Receiver<Chunk>>,
     spare: Sender<Vec<u8>>,
+    /// Chunks that were waited for before they were asked for.
+    ready: VecDeque<Chunk>,
     clock: &'a dyn Clock,
     waited_ns: u64,
 }
@@ -52,6 +55,9 @@ pub struct Stream<'a> {
 impl Stream<'_> {
     /// The next chunk; `None` after the last.
     pub fn chunk(&mut self) -> Option<Chunk> {
+        if let Some(chunk) = self.ready.pop_front() {
+            return Some(chunk);
+        }
         let pending = self.ordered.try_recv();
         if let Ok(Ok(chunk)) = pending.as_ref().map(Receiver::try_recv) {
             return Some(chunk);
@@ -74,10 +80,11 @@ impl Stream<'_> {
         self.waited_ns
     }
 
-    /// Waits until as many chunks as fit have been planned ahead: so that a clock started now does not see the start of the makers.
-    pub fn fill_ahead(&self) {
-        while self.ordered.len() < AHEAD && !self.ordered.is_empty() {
-            thread::yield_now();
+    /// Waits until the first chunks are made, or all of a small corpus: so that a clock started then does not see the start of the makers.
+    pub fn fill_ahead(&mut self) {
+        while self.ready.len() < AHEAD / 2 {
+            let Some(chunk) = self.ordered.recv().ok().and_then(|pending| pending.recv().ok()) else { return };
+            self.ready.push_back(chunk);
         }
     }
 }
@@ -100,7 +107,7 @@ pub fn with_stream<T>(corpus: &Corpus, threads: usize, clock: &dyn Clock, consum
         }
         drop(tasks);
         scope.spawn(move || plan(files, &send_task, &send_ordered, &spares));
-        consume(&mut Stream { ordered, spare, clock, waited_ns: 0 })
+        consume(&mut Stream { ordered, spare, ready: VecDeque::new(), clock, waited_ns: 0 })
     })
 }
 
@@ -155,4 +162,40 @@ pub fn hash_stream(stream: &mut Stream<'_>, mut chunk: impl FnMut(&Chunk) -> Res
         stream.recycle(piece);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Environment;
+    use crate::corpus::catalogue::corpus;
+    use crate::platform::OsClock;
+    use crate::units::Scale;
+
+    /// The bytes of a corpus of so many chunks, read with and without waiting ahead.
+    #[test]
+    fn waiting_ahead_ends_for_every_number_of_chunks_and_changes_nothing() {
+        for chunks in [1, 2, 7, 8, 9, 15, 16, 17, 33, 40] {
+            let scale = Scale::from_hundredths(chunks * 10_000 / 3_815);
+            let corpus = corpus("large-file", 0, scale, &Environment::default()).unwrap();
+            let read = |ahead: bool| {
+                with_stream(&corpus, 2, &OsClock, |stream| {
+                    if ahead {
+                        stream.fill_ahead();
+                    }
+                    let mut digest = None;
+                    hash_stream(
+                        stream,
+                        |_| Ok(()),
+                        |file| {
+                            digest = Some(file.digest);
+                            Ok(())
+                        },
+                    )?;
+                    Ok(digest)
+                })
+            };
+            assert_eq!(read(true).unwrap(), read(false).unwrap());
+        }
+    }
 }

@@ -177,7 +177,8 @@ impl<'h> Lookup<'h> {
             removable: yes_or_no("removable"),
             volatile_cache: host.fact(directory.join("queue/write_cache")).and_then(|mode| match mode.as_str() {
                 "write back" => Some(true),
-                "write through" => Some(false),
+                // The kernel also says so of devices that do not answer the question, as most USB bridges and cards do not.
+                "write through" if matches!(transport, Some(Transport::Nvme | Transport::Ata | Transport::Virtio | Transport::Loop)) => Some(false),
                 _ => None,
             }),
             transport,

@@ -20,7 +20,7 @@ impl FileEngine for Buffered {
     }
 
     fn mechanism(&self) -> &'static str {
-        "read-write"
+        "read-write, the first 4 MiB of each file asked for ahead"
     }
 }
 

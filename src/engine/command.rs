@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Trees;
 use crate::error::{Error, Result};
 use crate::measure::calls::{Calls, Op};
+use crate::platform::die_with_parent;
 
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(2);
@@ -86,6 +87,7 @@ impl Command {
         let mut command = std::process::Command::new("sh");
         command.arg("-c").arg(std::ffi::OsString::from_vec(line));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        die_with_parent(&mut command);
         command.spawn().map_err(|error| Error::Internal(format!("cannot start sh for the command: {error}")))
     }
 }

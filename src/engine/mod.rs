@@ -141,7 +141,7 @@ impl Trees<'_> {
         let stat = calls.time(Op::Metadata, || files.stat(&from)).during("look at", Side::Source, self.source_path.join(path))?;
         // Advice only: what cp gives, and the first bytes asked for at once, since a whole piece is waited for before any of it is written.
         let _ = calls.time(Op::Metadata, || files.advise_sequential(&from));
-        let _ = calls.time(Op::Metadata, || files.advise_needed(&from, stat.len.min(NEEDED)));
+        let _ = calls.time(Op::Asking, || files.advise_needed(&from, stat.len.min(NEEDED)));
         let to = calls.time(Op::Create, || files.create(target, path, stat.mode)).during("create", Side::Target, self.target_path.join(path))?;
         Ok(Pair { from, to, mode: stat.mode, mtime: stat.mtime, len: stat.len })
     }

@@ -11,6 +11,8 @@ pub enum Op {
     Open,
     /// Making a file.
     Create,
+    /// Asking for data ahead: part of reading, but no read.
+    Asking,
     /// One read.
     Read,
     /// One write.
@@ -25,6 +27,8 @@ pub enum Op {
     Fsync,
     /// One flush of a whole file system.
     FlushAll,
+    /// What is needed to flush besides the flush itself.
+    Flushing,
     /// Waiting for data to be made.
     Generator,
     /// Waiting for a program that copies.
@@ -36,12 +40,12 @@ impl Op {
     fn group(self) -> Call {
         match self {
             Self::Open | Self::Create => Call::Open,
-            Self::Read => Call::Read,
+            Self::Read | Self::Asking => Call::Read,
             Self::Write => Call::Write,
             Self::Transfer => Call::Transfer,
             Self::Close => Call::Close,
             Self::Metadata => Call::Metadata,
-            Self::Fsync | Self::FlushAll => Call::Flush,
+            Self::Fsync | Self::FlushAll | Self::Flushing => Call::Flush,
             Self::Generator => Call::Generator,
             Self::Command => Call::Command,
         }
@@ -57,7 +61,7 @@ impl Op {
             Self::Transfer => Some(LatencyOp::Transfer),
             Self::Close => Some(LatencyOp::Close),
             Self::Fsync => Some(LatencyOp::Fsync),
-            Self::Metadata | Self::FlushAll | Self::Generator | Self::Command => None,
+            Self::Metadata | Self::Asking | Self::FlushAll | Self::Flushing | Self::Generator | Self::Command => None,
         }
     }
 }
@@ -104,7 +108,7 @@ impl<'a> Calls<'a> {
         if let Some(latency) = op.latency() {
             self.record(latency, ns);
         }
-        self.flushes += u64::from(group == Call::Flush);
+        self.flushes += u64::from(matches!(op, Op::Fsync | Op::FlushAll));
     }
 
     /// Keeps a latency.

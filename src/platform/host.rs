@@ -2,7 +2,7 @@
 
 use std::io;
 use std::io::{Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::{Files, OsFiles};
@@ -166,19 +166,4 @@ pub fn write_atomically(path: &Path, data: &[u8]) -> io::Result<()> {
 #[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
 pub fn append(path: &Path) -> io::Result<std::fs::File> {
     std::fs::OpenOptions::new().append(true).create(true).open(path)
-}
-
-/// Takes a lock on a file that is made if missing; the system releases it when the returned file is dropped or the process dies.
-/// `None` when another process holds it.
-///
-/// # Errors
-/// What the system answered.
-#[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
-pub fn lock_exclusive(path: &Path) -> io::Result<Option<std::fs::File>> {
-    let file = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW).open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => Err(error),
-    }
 }

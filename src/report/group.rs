@@ -100,6 +100,7 @@ impl<'a> Group<'a> {
 
     /// Whether bytes are written in it.
     pub fn writes(&self) -> bool {
-        matches!(self.kind, PhaseKind::Copy | PhaseKind::Write) || self.members.iter().any(|(_, phase)| phase.work.written_bytes > 0)
+        matches!(self.kind, PhaseKind::Copy | PhaseKind::Write)
+            || self.members.iter().any(|(_, phase)| phase.work.is_some_and(|work| work.written_bytes > 0))
     }
 }

@@ -6,7 +6,7 @@ use super::format::{UNKNOWN, number, or_unknown, seconds, share, tenths};
 use super::group::Group;
 use super::printable::{printable, wrap};
 use super::text::WIDTH;
-use crate::result::{DeviceCounters, Document, Phase, PhaseStatus, Severity, Summary};
+use crate::result::{DeviceCounters, Document, Phase, PhaseStatus, Severity, Summary, Work};
 use crate::units::{Bytes, count, duration};
 
 /// Only a line below the head: nothing that a narrow terminal or a mail could tear apart.
@@ -89,7 +89,7 @@ pub(super) fn waits(phase: &Phase) -> Option<String> {
     let mut parts: Vec<(&str, u64)> = time.calls_ns.iter().map(|(call, ns)| (call.as_str(), *ns)).filter(|(_, ns)| *ns > 0).collect();
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     parts.push(("outside calls", time.outside_ns));
-    let whole: u64 = parts.iter().map(|(_, ns)| ns).sum();
+    let whole = parts.iter().fold(0_u64, |sum, (_, ns)| sum.saturating_add(*ns));
     let mut lines: Vec<String> = Vec::new();
     for (name, ns) in &parts {
         let length = (u128::from(*ns) * u128::from(BAR)).checked_div(u128::from(whole)).unwrap_or(0);
@@ -124,7 +124,8 @@ pub(super) fn latencies(phase: &Phase) -> Option<String> {
 
 /// What each drive moved against what the copy asked for.
 pub(super) fn devices(document: &Document, phase: &Phase) -> Option<String> {
-    let asked = &phase.work;
+    // Another program's requests are not seen: its content is what it was asked to copy.
+    let asked = phase.work.unwrap_or(Work { read_bytes: phase.bytes, written_bytes: phase.bytes, ..Work::default() });
     let against = |bytes: u64, asked: u64| if asked == 0 { Bytes(bytes).to_string() } else { format!("{} ({})", Bytes(bytes), share(bytes, asked)) };
     let mut rows = Vec::new();
     for (id, moved) in &phase.device {
@@ -142,8 +143,12 @@ pub(super) fn devices(document: &Document, phase: &Phase) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let mut asked_for =
-        vec!["asked for".to_owned(), Bytes(asked.read_bytes).to_string(), Bytes(asked.written_bytes).to_string(), count(asked.flushes)];
+    let mut asked_for = vec![
+        "asked for".to_owned(),
+        Bytes(asked.read_bytes).to_string(),
+        Bytes(asked.written_bytes).to_string(),
+        or_unknown(phase.work.map(|work| work.flushes), count),
+    ];
     asked_for.extend([String::new(), String::new()]);
     rows.insert(0, asked_for);
     Some(table(&["", "read", "written", "flushes", "discards", "by others"], &[0], rows))

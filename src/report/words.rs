@@ -59,6 +59,10 @@ pub(super) fn reason(document: &Document) -> Option<&str> {
 pub(super) fn answer(group: &Group<'_>) -> Option<String> {
     let (_, typical) = group.typical()?;
     let what = what(group.document, typical);
+    if typical.engine.as_ref().is_some_and(|engine| engine.mechanism == "none") {
+        let took = typical.window.returned_ns.map_or_else(|| "an unknown time".to_owned(), spoken);
+        return Some(format!("Nothing was copied: the null engine took {took}, which is what copysim itself costs for this corpus."));
+    }
     if !group.counts(typical) {
         return Some(uncounted(group, typical, &what));
     }
@@ -125,12 +129,8 @@ fn what(document: &Document, phase: &Phase) -> String {
         (None, [only]) => Some(only),
         (None, _) => None,
     };
-    let (one, many) = match corpus.map(|corpus| corpus.name.as_str()) {
-        Some("jpg") => ("photo", "photos"),
-        Some("mp3") => ("song", "songs"),
-        Some("small-files") => ("source file", "source files"),
-        _ => ("file", "files"),
-    };
+    let many = corpus.map_or_else(|| "files".to_owned(), |corpus| printable(&corpus.noun));
+    let one = many.strip_suffix('s').unwrap_or(&many);
     let bytes = Bytes(phase.bytes);
     match (phase.files, phase.bytes) {
         (0, 0) => sentence(&printable(&phase.name)).trim_end_matches('.').to_owned(),

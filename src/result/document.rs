@@ -241,6 +241,9 @@ impl Drive {
 pub struct Corpus {
     /// Its name.
     pub name: String,
+    /// What a person calls its files: "photos"; absent in records from before it was kept.
+    #[serde(default = "default_noun")]
+    pub noun: String,
     /// The version of its spec.
     pub version: u32,
     /// Its seed.
@@ -261,6 +264,10 @@ pub struct Corpus {
     pub extents: Option<u64>,
     /// How long it had been there when the first window opened.
     pub staged_age_s: Option<u64>,
+}
+
+fn default_noun() -> String {
+    "files".to_owned()
 }
 
 /// A stream of operations that was played.

@@ -34,8 +34,8 @@ pub struct Phase {
     pub files: u64,
     /// Bytes of content in them: the useful bytes, each counted once. Rates are derived from it.
     pub bytes: u64,
-    /// What the workload asked of the system.
-    pub work: Work,
+    /// What the workload asked of the system; null where another program did it.
+    pub work: Option<Work>,
     /// How the bytes were moved.
     pub engine: Option<Engine>,
     /// How the data were flushed, and whether they reached the medium.
@@ -85,7 +85,7 @@ impl Phase {
             window: Window::default(),
             files: 0,
             bytes: 0,
-            work: Work::default(),
+            work: None,
             engine: None,
             flush: None,
             cache: None,
@@ -148,7 +148,7 @@ pub struct Window {
     pub quiet_ns: Option<u64>,
     /// Why `quiet_ns` is null.
     pub quiet_reason: Option<String>,
-    /// The first of several threads was done.
+    /// The first file was done.
     pub first_done_ns: Option<u64>,
 }
 
@@ -177,11 +177,11 @@ pub struct Engine {
     /// The mechanism that was really used.
     pub mechanism: String,
     /// Threads.
-    pub threads: u32,
+    pub threads: Option<u32>,
     /// The order of files: `manifest` or `readdir`.
-    pub order: String,
+    pub order: Option<String>,
     /// What was carried over besides content: `mtime`, `permissions`.
-    pub preserve: Vec<String>,
+    pub preserve: Option<Vec<String>>,
     /// The rate of the same engine from memory to memory on this host, bytes/s: the tool's own ceiling.
     pub ceiling_bytes_per_s: Option<u64>,
 }

@@ -23,28 +23,6 @@ pub fn default_dir(env: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
         .ok_or_else(|| Error::Refused("there is no place for results: neither XDG_DATA_HOME nor HOME is set; name one with --results DIR".to_owned()))
 }
 
-/// Refuses a directory on one of the measured file systems, given by their device numbers: writing there would disturb what is measured.
-/// The directory need not exist yet.
-///
-/// # Errors
-/// [`Error::Refused`] when it is on one; what the system answered when none of its parents can be looked at.
-pub fn refuse_measured(files: &dyn Files, dir: &Path, measured: &[(u32, u32)]) -> Result<()> {
-    let mut nearest = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-    let opened = loop {
-        match (files.open_root(nearest), nearest.parent()) {
-            (Err(error), Some(parent)) if error.kind() == std::io::ErrorKind::NotFound => {
-                nearest = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-            }
-            (opened, _) => break opened.during("open", Side::Host, nearest)?,
-        }
-    };
-    let device = files.stat(&opened).during("look at", Side::Host, nearest)?.device;
-    if measured.contains(&device) {
-        return Err(Error::Refused(format!("{} is on a drive that is measured; name another place with --results DIR", dir.display())));
-    }
-    Ok(())
-}
-
 /// The name of a record's file: when, what, which. Portable, and in the order of time.
 #[must_use]
 pub fn file_name(document: &Document) -> String {

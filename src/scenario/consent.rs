@@ -45,7 +45,7 @@ fn excess(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>)
 ///
 /// # Errors
 /// `Refused` when nobody says yes, with the largest scale that needs no question.
-pub fn ask(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>, observer: &dyn Observer) -> Result<()> {
+pub fn ask(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>, observer: &dyn Observer, cancel: &Cancel) -> Result<()> {
     let time = estimate_ns(plan, rate, staging_bytes);
     observer.on(Event::Notice(format!("this takes about {} (the drive took {})", duration(time), crate::units::rate(rate.bytes, rate.durable_ns))));
     if let Some(limit) = plan.options.max_time.filter(|limit| u128::from(time) > limit.as_nanos()) {
@@ -63,7 +63,10 @@ pub fn ask(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>
     );
     match observer.ask(&format!("{what}. Go on?")) {
         Some(true) => Ok(()),
-        Some(false) => Err(Error::Refused("not started: the answer was no".to_owned())),
+        Some(false) => {
+            cancel.check()?;
+            Err(Error::Refused("not started: the answer was no".to_owned()))
+        }
         None => {
             let passes = |scale: Scale| {
                 let staging = u128::from(staging_bytes) * u128::from(scale.hundredths()) / u128::from(plan.options.scale.hundredths());

@@ -8,6 +8,10 @@ use crate::units::{Bytes, count, duration};
 
 /// A device that moved less than this share of what it should have moved has not moved it (DESIGN: below 95 % something answered for it).
 const MOVED_SHARE: f64 = 0.95;
+/// A device may move a tenth more than it has to, and this much for each file (its inode, directory, journal and the rest of its last block) …
+const METADATA_BYTES: u64 = 64 << 10;
+/// … and this much besides, before its counters prove nothing any more.
+const JOURNAL_BYTES: u64 = 32_000_000;
 /// The shortest window of which a rate is given.
 const SHORTEST_NS: u64 = 1_000_000_000;
 /// The tool may take this share of the window before it is called a limit.
@@ -30,13 +34,26 @@ pub enum Origin {
     Generated,
 }
 
+/// Who copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copier {
+    /// This program.
+    Copysim,
+    /// Another program: what it does inside is not seen.
+    OtherProgram,
+    /// Nobody: the null engine.
+    Nobody,
+}
+
 /// What was seen of a copy.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// Bytes of content copied.
     pub bytes: u64,
-    /// Whether the engine moves bytes at all.
-    pub moves_bytes: bool,
+    /// Files copied.
+    pub files: u64,
+    /// Who copied.
+    pub copier: Copier,
     /// The durable end.
     pub durable_ns: Option<u64>,
     /// Where data came from.
@@ -65,7 +82,7 @@ pub struct Observed {
     pub copy_encoded_share: Option<f64>,
     /// The flush.
     pub flush: Flush,
-    /// Time outside calls and CPU time in user mode, ns, of all threads.
+    /// Time outside calls, ns, of all copying threads: the copier's own CPU time is in it.
     pub tool_ns: u64,
     /// Time of all threads, ns.
     pub thread_ns: u64,
@@ -89,8 +106,10 @@ pub struct Conclusions {
 }
 
 impl Observed {
+    /// Whether blocks were shared instead of moved. A snapshot shares blocks too, but after they were written.
     fn shares_blocks(&self) -> bool {
-        self.shared_share.is_some_and(|shared| shared > 1.0 - MOVED_SHARE)
+        let taken = least_share(&self.target_counted, |counters| counters.written_bytes, self.bytes);
+        self.shared_share.is_some_and(|shared| shared > 1.0 - MOVED_SHARE) && taken.is_none_or(|taken| taken < MOVED_SHARE)
     }
 }
 
@@ -104,6 +123,10 @@ impl Conclusions {
 #[must_use]
 pub fn conclude(seen: &Observed) -> Conclusions {
     let mut found = Conclusions::default();
+    if seen.copier == Copier::Nobody {
+        found.prove(Proof::Moved, Verdict::Fails, "the null engine moves nothing");
+        return found;
+    }
     cold(seen, &mut found);
     moved(seen, &mut found);
     durable(seen, &mut found);
@@ -135,6 +158,14 @@ pub fn compare_runs(durable_ns: &[u64]) -> Vec<Flag> {
     vec![flags::FIRST_RUN.flag(Some(&format!("{} instead of {}", duration(*first), duration(others.median))), None)]
 }
 
+impl Observed {
+    /// Whether a device moved so much more than it had to that bytes of others may stand for missing ones of ours.
+    fn is_crowded(&self, levels: &[Counters], moved: impl Fn(&Counters) -> u64, bytes: u64) -> bool {
+        let allowed = bytes.saturating_add(bytes / 10).saturating_add(self.files.saturating_mul(METADATA_BYTES)).saturating_add(JOURNAL_BYTES);
+        levels.iter().any(|counters| moved(counters) > allowed)
+    }
+}
+
 /// The least share that any level of devices has moved of `bytes`.
 fn least_share(levels: &[Counters], moved: impl Fn(&Counters) -> u64, bytes: u64) -> Option<f64> {
     levels.iter().map(|counters| moved(counters) as f64 / bytes.max(1) as f64).min_by(f64::total_cmp)
@@ -163,7 +194,10 @@ fn cold(seen: &Observed, found: &mut Conclusions) {
         _ if seen.shares_blocks() => (Verdict::Unknown, "blocks were shared: nothing had to be read".to_owned()),
         (Warmth::Cold, Some(share)) if share < MOVED_SHARE && seen.source_stored_bytes.is_none() => {
             let served = served.unwrap_or_default();
-            (Verdict::Unknown, format!("nothing was cached by this machine, and {served}; in how many bytes the file system stores them is not known"))
+            (
+                Verdict::Unknown,
+                format!("nothing was cached by this machine, and {served}; in how many bytes the file system stores them is not known"),
+            )
         }
         (_, Some(share)) if share < MOVED_SHARE && stored > 0 => {
             (Verdict::Fails, format!("only part came from the drive: {}", served.unwrap_or_default()))
@@ -174,6 +208,9 @@ fn cold(seen: &Observed, found: &mut Conclusions) {
         }
         (Warmth::Cold, Some(_)) if seen.cache_below => {
             (Verdict::Unknown, "below the loop device lies a file that this machine may cache, and only root can drop that".to_owned())
+        }
+        (Warmth::Cold, Some(_)) if seen.is_crowded(&seen.source_counted, |counters| counters.read_bytes, stored) => {
+            (Verdict::Unknown, format!("{}: others read it too, or its metadata are large", served.unwrap_or_default()))
         }
         (Warmth::Cold, Some(_)) => {
             let warm = if cache.metadata == Warmth::Warm { "; names and attributes were warm" } else { "" };
@@ -199,9 +236,6 @@ fn cold(seen: &Observed, found: &mut Conclusions) {
 }
 
 fn moved(seen: &Observed, found: &mut Conclusions) {
-    if !seen.moves_bytes {
-        return found.prove(Proof::Moved, Verdict::Fails, "the null engine moves nothing");
-    }
     let share = least_share(&seen.target_counted, |counters| counters.written_bytes, seen.bytes);
     let wrote = share.map_or_else(String::new, |share| format!("the drive took {} of the {} copied", percent(share), Bytes(seen.bytes)));
     if seen.shares_blocks() {
@@ -223,6 +257,9 @@ fn moved(seen: &Observed, found: &mut Conclusions) {
                 "there are no counters of a drive to see it by"
             };
             found.prove(Proof::Moved, Verdict::Unknown, because);
+        }
+        Some(share) if share >= MOVED_SHARE && seen.is_crowded(&seen.target_counted, |counters| counters.written_bytes, seen.bytes) => {
+            found.prove(Proof::Moved, Verdict::Unknown, format!("{wrote}: others wrote to it too, or its metadata are large"));
         }
         Some(share) if share >= MOVED_SHARE => found.prove(Proof::Moved, Verdict::Holds, wrote),
         Some(_) if stored.is_some_and(|stored| stored < MOVED_SHARE) => {
@@ -276,6 +313,9 @@ fn durable(seen: &Observed, found: &mut Conclusions) {
 }
 
 fn ceilings(seen: &Observed, found: &mut Conclusions) {
+    if seen.copier == Copier::OtherProgram {
+        return found.prove(Proof::BelowCeilings, Verdict::Unknown, "another program copied; the link's own rate is not known");
+    }
     let share = seen.tool_ns as f64 / seen.thread_ns.max(1) as f64;
     if share > TOOL_SHARE {
         let because = format!("copysim itself took {} of the time", percent(share));
@@ -330,7 +370,8 @@ mod tests {
     fn sound() -> Observed {
         Observed {
             bytes: GB,
-            moves_bytes: true,
+            files: 1000,
+            copier: Copier::Copysim,
             durable_ns: Some(10_000_000_000),
             origin: Origin::Drive(Medium::Block),
             target: Medium::Block,
@@ -404,9 +445,11 @@ mod tests {
         check(&Observed { source_counted: vec![counted(GB)], ..unknown.clone() }, Proof::Cold, Verdict::Holds, None);
         check(&Observed { cache: Some(prepared(Warmth::Warm, Warmth::Cold)), ..unknown }, Proof::Cold, Verdict::Fails, INVALID_NOT_COLD);
         // Where blocks are shared nothing is read; that is said once, by its own flag.
-        let shared = Observed { shared_share: Some(1.0), source_counted: vec![counted(0)], ..sound() };
+        let shared = Observed { shared_share: Some(1.0), source_counted: vec![counted(0)], target_counted: vec![counted(0)], ..sound() };
         check(&shared, Proof::Cold, Verdict::Unknown, Some(("shared-blocks", Severity::Invalid)));
         assert!(conclude(&shared).flags.iter().all(|flag| flag.code != "not-cold"));
+        // A snapshot taken meanwhile shares blocks that were moved.
+        check(&Observed { shared_share: Some(1.0), ..sound() }, Proof::Moved, Verdict::Holds, None);
     }
 
     #[test]
@@ -414,6 +457,21 @@ mod tests {
         check(&Observed { source_counted: vec![], ..sound() }, Proof::Cold, Verdict::Unknown, None);
         check(&Observed { cache_below: true, ..sound() }, Proof::Cold, Verdict::Unknown, None);
         check(&Observed { target_counted: vec![], ..sound() }, Proof::Moved, Verdict::Unknown, None);
+    }
+
+    #[test]
+    fn a_drive_that_moved_far_more_than_it_had_to_proves_nothing() {
+        let crowded = vec![counted(3 * GB)];
+        check(&Observed { source_counted: crowded.clone(), ..sound() }, Proof::Cold, Verdict::Unknown, None);
+        check(&Observed { target_counted: crowded.clone(), ..sound() }, Proof::Moved, Verdict::Unknown, None);
+        // Small files cost more than their bytes.
+        check(&Observed { target_counted: crowded, files: 50_000, ..sound() }, Proof::Moved, Verdict::Holds, None);
+    }
+
+    #[test]
+    fn another_program_is_not_the_tool() {
+        let seen = Observed { tool_ns: 9_000, copier: Copier::OtherProgram, ..sound() };
+        check(&seen, Proof::BelowCeilings, Verdict::Unknown, None);
     }
 
     #[test]
@@ -434,7 +492,7 @@ mod tests {
         check(&encoded, Proof::Moved, Verdict::Fails, Some(("compressed", Severity::Weak)));
         check(&Observed { target_counted: vec![counted(0)], ..sound() }, Proof::Moved, Verdict::Fails, CACHED_WRITE);
         check(&Observed { target: Medium::Memory, ..sound() }, Proof::Moved, Verdict::Fails, CACHED_WRITE);
-        check(&Observed { moves_bytes: false, ..sound() }, Proof::Moved, Verdict::Fails, None);
+        check(&Observed { copier: Copier::Nobody, ..sound() }, Proof::Moved, Verdict::Fails, None);
     }
 
     #[test]

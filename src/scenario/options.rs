@@ -44,6 +44,8 @@ pub struct Options {
     pub identify: bool,
     /// The user's own name for the measurement.
     pub label: Option<String>,
+    /// Whether an invalidating flag is a failure.
+    pub strict: bool,
     /// Where one line for each file copied goes.
     pub samples: Option<PathBuf>,
 }
@@ -67,6 +69,7 @@ impl Default for Options {
             yes: false,
             identify: false,
             label: None,
+            strict: false,
             samples: None,
         }
     }

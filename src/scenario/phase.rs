@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::events::{Event, Observer};
-use super::evidence::{Observed, Origin, conclude};
+use super::evidence::{Copier, Observed, Origin, conclude};
 use super::options::Options;
 use super::stage::{Staged, makers};
 use crate::cache::evict::{Prepared, prepare};
@@ -141,10 +141,10 @@ pub fn copy(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     done
 }
 
-/// A new phase for a copy of a corpus.
+/// A new phase of this name for a copy of a corpus.
 #[must_use]
-pub fn planned(corpus_index: usize) -> Phase {
-    Phase { corpus: Some(corpus_index), ..Phase::new("copy", PhaseKind::Copy) }
+pub fn planned(name: &str, corpus_index: usize) -> Phase {
+    Phase { corpus: Some(corpus_index), ..Phase::new(name, PhaseKind::Copy) }
 }
 
 /// What was read at one moment.
@@ -221,7 +221,9 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     }
     if let Some(failure) = timed.copied.failure {
         // Nothing follows from part of a copy.
-        phase.work.files_failed = u64::from(!matches!(failure, Error::Interrupted(_)));
+        if let Some(work) = &mut phase.work {
+            work.files_failed = u64::from(!matches!(failure, Error::Interrupted(_)));
+        }
         return Err(failure);
     }
     (phase.window.quiet_ns, phase.window.quiet_reason) = quiet(job, &timed);
@@ -246,7 +248,7 @@ fn settle(job: &Job<'_>) -> Result<()> {
     for place in places.into_iter().flatten() {
         match &place.counted.nearest {
             Some(reader) => {
-                if let Err(reason) = wait_until_quiet(reader, job.system.clock, Completions::OfAll, time, LONGEST_WAIT, job.cancel) {
+                if let Err(reason) = wait_until_quiet(reader, job.system.clock, Completions::OfAll, time, time + LONGEST_WAIT, job.cancel) {
                     job.cancel.check()?;
                     job.observer.on(Event::Notice(format!("{} was not idle before the window: {reason}", place.drive.path.display())));
                 }
@@ -359,14 +361,15 @@ fn record_window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &mut 
     phase.window =
         Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: copied.first_done_ns, ..Window::default() };
     (phase.files, phase.bytes) = (copied.files, copied.bytes);
-    phase.work = Work {
+    let own = !matches!(engine, Engine::Command(_));
+    phase.work = own.then_some(Work {
         read_bytes: calls.read_bytes,
         written_bytes: calls.written_bytes,
         reads: calls.reads,
         writes: calls.writes,
         flushes: calls.flushes,
         files_failed: 0,
-    };
+    });
     let order = match job.options.order {
         Order::Manifest => "manifest",
         Order::Readdir => "readdir",
@@ -375,9 +378,10 @@ fn record_window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &mut 
     phase.engine = Some(result::Engine {
         name: engine.name(),
         mechanism: if generated { "write".to_owned() } else { engine.mechanism().to_owned() },
-        threads: u32::try_from(job.options.threads).unwrap_or(u32::MAX),
-        order: order.to_owned(),
-        preserve: vec!["mtime".to_owned(), "permissions".to_owned()],
+        // What another program does is not seen.
+        threads: own.then(|| u32::try_from(job.options.threads).unwrap_or(u32::MAX)),
+        order: own.then(|| order.to_owned()),
+        preserve: own.then(|| vec!["mtime".to_owned(), "permissions".to_owned()]),
         ceiling_bytes_per_s: None,
     });
     phase.flush = Some(timed.flush.clone());
@@ -560,6 +564,7 @@ fn draw_conclusions(
     let (source_counted, target_counted) = (levels(before.source, after.source), levels(before.target, after.target));
     let waited = phase.source.and_then(|source| source.wait_ns).unwrap_or(0);
     let calls_ns = copied.calls.total_ns();
+
     let undropped_below = cache.is_some_and(|cache| cache.metadata != result::Warmth::Cold);
     let (origin, stored, loops) = match job.from {
         From::Staged { staged, place: Some(place) } => {
@@ -570,7 +575,12 @@ fn draw_conclusions(
     };
     let conclusions = conclude(&Observed {
         bytes: copied.bytes,
-        moves_bytes: engine.moves_bytes(),
+        files: copied.files,
+        copier: match engine {
+            Engine::Command(_) => Copier::OtherProgram,
+            Engine::Files(..) if engine.moves_bytes() => Copier::Copysim,
+            Engine::Files(..) => Copier::Nobody,
+        },
         durable_ns: timed.durable_ns,
         origin,
         target: job.target.drive.medium,
@@ -585,7 +595,7 @@ fn draw_conclusions(
         copy_stored_share: blocks.stored_share,
         copy_encoded_share: blocks.encoded_share,
         flush: timed.flush.clone(),
-        tool_ns: copied.thread_ns.saturating_sub(calls_ns) + cpu(timed).user_ns,
+        tool_ns: copied.thread_ns.saturating_sub(calls_ns),
         thread_ns: copied.thread_ns,
         generator_ns: waited,
         suspended_ns: after.suspended_ns.saturating_sub(before.suspended_ns),

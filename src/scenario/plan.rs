@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System};
 use crate::units::{Bytes, Scale, files};
+use crate::workload::copy::Order;
 
 /// A corpus is staged in memory when it takes at most this share of what is available: the copy's own pages need room too.
 const MEMORY_SHARE_PERCENT: u64 = 50;
@@ -43,6 +44,8 @@ pub struct Plan {
 
 /// One copy.
 pub struct PlannedCopy {
+    /// The name of its phase: `copy`, and the corpus where there are several.
+    pub name: String,
     /// The corpus.
     pub corpus: Corpus,
     /// Which drive it is copied from.
@@ -84,9 +87,18 @@ impl Plan {
         let engine = Engine::named(&options.engine)?;
         let copies = scenario.phase.iter().map(|PhaseSpec::Copy(CopySpec { corpus: name, from })| {
             let name = beside(name, &found);
-            Ok(PlannedCopy { corpus: corpus(&name, options.seed, options.scale, environment)?, from: *from })
+            Ok(PlannedCopy { name: String::new(), corpus: corpus(&name, options.seed, options.scale, environment)?, from: *from })
         });
-        let copies = copies.collect::<Result<Vec<_>>>()?;
+        let mut copies = copies.collect::<Result<Vec<_>>>()?;
+        let several = copies.len() > 1;
+        for index in 0..copies.len() {
+            let corpus = &copies[index].corpus.spec.name;
+            let name = if several { format!("copy {corpus}") } else { "copy".to_owned() };
+            if copies[..index].iter().any(|copy| copy.name == name) {
+                return Err(found.error(&format!("two phases copy {corpus}: each corpus once")));
+            }
+            copies[index].name = name;
+        }
         let target = resolve_directory(host, system, request.target, Side::Target)?;
         let target_drive = Drive::identify(host, system.files, &target)?;
         let crosses = copies.iter().any(|copy| copy.from == Role::Source);
@@ -121,6 +133,11 @@ impl Plan {
                      name a directory with --source, or use a smaller --scale"
                 )));
             }
+        }
+        if let Engine::Command(_) = engine
+            && (options.threads > 1 || options.order != Order::Manifest)
+        {
+            return Err(Error::Refused("--threads and --order are for copysim's own engines: tell the other program by its own options".to_owned()));
         }
         let runs = options.runs.unwrap_or(scenario.runs);
         if runs == 0 {
@@ -197,10 +214,9 @@ impl Plan {
     /// # Errors
     /// `Refused` where the corpora can't be made at it.
     pub fn at(&self, scale: Scale) -> Result<Self> {
-        let copies = self
-            .copies
-            .iter()
-            .map(|copy| Ok(PlannedCopy { corpus: Corpus::new(copy.corpus.spec.clone(), copy.corpus.seed, scale)?, from: copy.from }));
+        let copies = self.copies.iter().map(|copy| {
+            Ok(PlannedCopy { name: copy.name.clone(), corpus: Corpus::new(copy.corpus.spec.clone(), copy.corpus.seed, scale)?, from: copy.from })
+        });
         Ok(Self {
             scenario: self.scenario.clone(),
             spec_digest: self.spec_digest,

@@ -22,7 +22,7 @@ use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 use crate::result::mask::clean_command;
-use crate::result::{self, Aftermath, Answer, Document, Kept, Roles, Status, summary};
+use crate::result::{self, Aftermath, Answer, Document, Kept, Roles, Severity, Status, summary};
 use crate::units::{Bytes, files};
 use crate::workload::copy::Order;
 use crate::workload::samples::FileLog;
@@ -58,7 +58,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
         document.flags.extend(compare_runs(&durable));
     }
     document.summary = summary::summarise(&document);
-    conclude(&mut document, &outcome);
+    conclude(&mut document, &outcome, plan.runs, plan.options.strict);
     if !was_begun(&document, &outcome) {
         return (document, outcome);
     }
@@ -66,7 +66,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
         // A lost record is a failure of its own, unless there was one already.
         if outcome.is_ok() {
             outcome = Err(failure);
-            conclude(&mut document, &outcome);
+            conclude(&mut document, &outcome, plan.runs, plan.options.strict);
         }
     }
     (document, outcome)
@@ -78,9 +78,16 @@ pub fn was_begun(document: &Document, outcome: &Result<()>) -> bool {
     !document.runs.is_empty() || !matches!(outcome, Err(Error::Refused(_)))
 }
 
-fn conclude(document: &mut Document, outcome: &Result<()>) {
+/// Whether a flag says that a figure is no measure of the drive.
+fn has_invalid(document: &Document) -> bool {
+    let of_phases = document.runs.iter().flat_map(|run| &run.phases).flat_map(|phase| &phase.flags);
+    of_phases.chain(&document.flags).any(|flag| flag.severity == Severity::Invalid)
+}
+
+fn conclude(document: &mut Document, outcome: &Result<()>, planned: u32, strict: bool) {
     (document.status, document.exit_code, document.error) = match outcome {
-        Ok(()) => (Status::Complete, Some(0), None),
+        Ok(()) if document.runs.len() < planned as usize => (Status::Interrupted, Some(0), Some("--max-time was over".to_owned())),
+        Ok(()) => (Status::Complete, Some(if strict && has_invalid(document) { 3 } else { 0 }), None),
         Err(error @ Error::Interrupted(_)) => (Status::Interrupted, Some(error.exit_code()), Some(error.to_string())),
         Err(error) => (Status::Failed, Some(error.exit_code()), Some(error.to_string())),
     };
@@ -151,6 +158,9 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn carry_out(plan: &'a Plan, around: Around<'a>, document: &mut Document, began_ns: u64) -> Result<()> {
         around.observer.on(Event::Notice(format!("measuring {}", plan.target_drive)));
+        if !matches!(plan.source, Source::Target) {
+            around.observer.on(Event::Notice(format!("copying from {}", plan.source_phrase())));
+        }
         let bench = Self::open(plan, around)?;
         let done = bench.work(document, began_ns);
         let closed = bench.close(document);
@@ -214,6 +224,8 @@ impl<'a> Bench<'a> {
             document.corpora.push(self.corpus_record(&corpus));
             ready.push(corpus);
         }
+        // Should the machine lose its power now, it is known what was begun.
+        (around.save)(document)?;
         let first_ns = around.system.clock.now_ns();
         for index in 1..=plan.runs {
             let spent = u128::from(around.system.clock.now_ns() - first_ns);
@@ -223,7 +235,7 @@ impl<'a> Bench<'a> {
             }
             document.runs.push(result::Run { index, scenario: 0, order: index, arm: None, phases: Vec::new() });
             for (corpus_index, corpus) in ready.iter().enumerate() {
-                let mut phase = phase::planned(corpus_index);
+                let mut phase = phase::planned(&plan.copies[corpus_index].name, corpus_index);
                 let done = self.copy_once(index, corpus, &mut phase, began_ns);
                 if let Some(run) = document.runs.last_mut() {
                     run.phases.push(phase);
@@ -265,7 +277,7 @@ impl<'a> Bench<'a> {
 
     fn consent(&self, note: Note, staging_bytes: u64) -> Result<()> {
         let space = self.around.system.files.space(self.target.handle()).during("ask for the space of", Side::Target, self.target.path())?;
-        consent::ask(self.plan, note, staging_bytes, space.total_bytes, self.around.observer)
+        consent::ask(self.plan, note, staging_bytes, space.total_bytes, self.around.observer, self.around.cancel)
     }
 
     fn prepare(&self, index: usize, from: Role) -> Result<Ready> {
@@ -274,8 +286,10 @@ impl<'a> Bench<'a> {
         let on = |workspace: &Workspace<'_>, asks: bool| {
             let mut first = |note: Note| if asks { self.consent(note, corpus.byte_count().saturating_sub(note.bytes)) } else { Ok(()) };
             let staged = stage(system, workspace, corpus, observer, cancel, &mut first);
-            if staged.is_err() {
-                remove_unfinished(system, workspace, observer)?;
+            if staged.is_err()
+                && let Err(left) = remove_unfinished(system, workspace, observer)
+            {
+                observer.on(Event::Notice(format!("what was begun could not be removed: {left}")));
             }
             staged.map(Box::new)
         };
@@ -303,6 +317,7 @@ impl<'a> Bench<'a> {
         let corpus = &manifest.corpus;
         result::Corpus {
             name: corpus.spec.name.clone(),
+            noun: corpus.spec.noun.clone(),
             version: corpus.spec.version,
             seed: corpus.seed,
             scale_percent: corpus.scale(),
@@ -356,6 +371,10 @@ impl<'a> Bench<'a> {
             return done;
         }
         let removed = self.remove(run);
+        if let (Err(_), Err(left)) = (&done, &removed) {
+            // The first failure is the one to return; that something is left behind must be said all the same.
+            around.observer.on(Event::Notice(format!("the copy could not be removed: {left}")));
+        }
         done.and(removed)
     }
 

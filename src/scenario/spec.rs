@@ -61,8 +61,8 @@ impl ScenarioSpec {
         if spec.phase.is_empty() {
             return Err("a scenario has at least one [[phase]]".to_owned());
         }
-        if spec.runs == 0 {
-            return Err("runs = 0: a scenario runs at least once".to_owned());
+        if !(1..=1000).contains(&spec.runs) {
+            return Err(format!("runs = {}: a scenario runs at least once and at most 1000 times", spec.runs));
         }
         Ok(spec)
     }

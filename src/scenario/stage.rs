@@ -94,7 +94,9 @@ pub fn stage(
 pub fn remove_unfinished(system: System<'_>, workspace: &Workspace<'_>, observer: &dyn Observer) -> Result<()> {
     for name in workspace.corpora()? {
         let Some(dir) = workspace.corpus(&name)? else { continue };
-        if system.files.stat_at(&dir, manifest::NAME.as_ref()).is_err() {
+        // Only that it is not there: a drive that can't answer now may hold a whole corpus.
+        let look = system.files.stat_at(&dir, manifest::NAME.as_ref());
+        if look.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             drop(dir);
             let removal = workspace.remove_corpus(&name)?;
             observer.on(Event::Notice(format!("removed {name}, which was never finished: {removal}")));
@@ -165,7 +167,8 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
         if stat.len != meta.len || (stat.mtime.0 - meta.mtime).abs() > 2 {
             return Err(differs("has another length or time than it was made with"));
         }
-        stored = stored.map(|sum| sum + stat.stored_bytes);
+        // File systems with large clusters count all of the last one, of which only the pages that hold data are read.
+        stored = stored.map(|sum| sum + stat.stored_bytes.min(meta.len.next_multiple_of(4096)));
         if let Some(sum) = extents {
             let file = system.files.open(&tree, meta.path.as_ref()).during("open", Side::Source, tree_path.join(&meta.path))?;
             let found = system.files.extents(&file).ok();

@@ -193,8 +193,12 @@ fn in_parallel<'a>(
                 }
             }
         }
-        if let (Some(worker), Err(error)) = (workers.first_mut(), outcome) {
-            worker.failure.get_or_insert(error);
+        let workers_fine = workers.iter().all(|worker| worker.failure.is_none());
+        // Whoever hands out files only sees that the others stopped: a copying thread knows why.
+        if let (Some(worker), Err(error)) = (workers.first_mut(), outcome)
+            && workers_fine
+        {
+            worker.failure = Some(error);
         }
         workers
     })

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use copysim::catalogue::Environment;
 use copysim::platform::{Host, OS};
+use copysim::progress::Cancel;
 use copysim::result::{Document, Status, store};
 use copysim::scenario::consent;
 use copysim::scenario::events::Silent;
@@ -126,7 +127,7 @@ fn strict_makes_an_invalid_figure_a_failure_and_nothing_else_does() {
     }
     let strict = person.measures("jpg-same-drive", &["--runs", "1", "--cache", "as-is", "--strict"]).exits(3);
     assert!(strict.out.contains("not-cold (invalid, run 1)"), "{}", strict.out);
-    assert_eq!(store::load(&person.results()[0]).unwrap().exit_code, Some(0));
+    assert_eq!(store::load(&person.results()[0]).unwrap().exit_code, Some(3));
     person.measures("jpg-same-drive", &["--runs", "1"]).exits(0);
 }
 
@@ -221,7 +222,7 @@ fn consent(scale: &str, yes: bool, durable_ns: u64, total_bytes: u64) -> Result<
     let request = Request { scenario: "jpg-same-drive", target: person.drive.path(), source: None, options };
     let plan = Plan::resolve(request, OS, &Host::real(), &Environment::default()).unwrap();
     let note = Note { at_s: 0, bytes: 256_000_000, durable_ns };
-    let asked = consent::ask(&plan, note, 0, Some(total_bytes), &Silent);
+    let asked = consent::ask(&plan, note, 0, Some(total_bytes), &Silent, &Cancel::default());
     asked.map_err(|error| {
         assert_eq!(error.exit_code(), 2);
         error.to_string()

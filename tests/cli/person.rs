@@ -64,7 +64,8 @@ impl Person {
 
     /// What the program says and how it ends.
     pub fn runs<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
-        ran(&mut self.copysim(args))
+        let args: Vec<S> = args.into_iter().collect();
+        patiently(|| self.copysim(args.iter().map(AsRef::as_ref)))
     }
 
     /// Measures a scenario with little, and waits for other measurements of the same drive.

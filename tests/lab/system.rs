@@ -13,8 +13,18 @@ pub fn tool(name: &str) -> Option<PathBuf> {
     directories.map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
-/// Why a test that needs lab drives and these programs can't run here, if it can't.
+/// Why a test that needs lab drives and these programs can't run here, if it can't. Where `COPYSIM_LAB=required` is set, as in CI, that is a failure.
+///
+/// # Panics
+/// When the lab is required and can't run.
 pub fn missing(tools: &[&str]) -> Option<String> {
+    let missing = look_for(tools);
+    let required = std::env::var_os("COPYSIM_LAB").is_some_and(|wish| wish == "required");
+    assert!(!required || missing.is_none(), "the lab is required here, and {}", missing.unwrap_or_default());
+    missing
+}
+
+fn look_for(tools: &[&str]) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("needs root".to_owned());
     }
