@@ -9,6 +9,7 @@ pub mod memory;
 pub mod options;
 pub mod phase;
 pub mod plan;
+mod record;
 pub mod run;
 pub mod spec;
 pub mod stage;

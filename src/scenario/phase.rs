@@ -1,6 +1,5 @@
 //! One copy, timed: caches prepared, drive idle, window opened, work, flush, window closed, quiet awaited, copy compared, conclusions drawn.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use super::events::{Event, Observer};
 use super::evidence::{Copier, Observed, Origin, conclude};
 use super::options::Options;
+use super::record;
 use super::stage::{Staged, makers};
 use crate::cache::evict::{Prepared, prepare};
 use crate::cache::flush::{Written, make_durable};
@@ -23,12 +23,9 @@ use crate::measure::Samples;
 use crate::measure::sampler::sampled;
 use crate::platform::{Extents, Host, System, Usage, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
-use crate::result::{
-    self, Cache, DeviceCounters, Evidence, Flag, Flush, Integrity, Latency, Measured, Mismatch, Phase, PhaseKind, PhaseStatus, SlowFile, SourceKind,
-    StartPoint, Timeline, Waits, Window, Work,
-};
+use crate::result::{self, Evidence, Flag, Flush, Measured, Phase, PhaseKind, PhaseStatus, SourceKind};
 use crate::units::{Bytes, count, files};
-use crate::workload::copy::{Copied, Order, copy_tree, write_generated};
+use crate::workload::copy::{Copied, copy_tree, write_generated};
 use crate::workload::samples::FileLog;
 
 /// A device is quiet when it has completed no write for this long.
@@ -39,16 +36,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const SAMPLE: u64 = 64;
 /// Files compared at once: enough to keep a drive's queue from running empty.
 const VERIFIERS: usize = 4;
-/// Files in the record that differ.
-const MISMATCHES: usize = 100;
-
 /// The counters of what is under a directory: of the nearest devices, and of the physical ones where these are others.
-pub struct Counted {
+pub struct DriveCounters {
     nearest: Option<CounterReader>,
     physical: Option<CounterReader>,
 }
 
-impl Counted {
+impl DriveCounters {
     /// Opens them.
     #[must_use]
     pub fn open(host: &Host, drive: &Drive) -> Self {
@@ -69,13 +63,13 @@ pub struct Place<'a> {
     /// What it is.
     pub drive: &'a Drive,
     /// Its counters.
-    pub counted: &'a Counted,
+    pub counted: &'a DriveCounters,
     /// Its id in the record.
     pub id: &'a str,
 }
 
 /// What is copied.
-pub enum From<'a> {
+pub enum CopySource<'a> {
     /// A corpus on a drive, or in memory on purpose.
     Staged {
         /// The corpus.
@@ -87,7 +81,7 @@ pub enum From<'a> {
     Generated(&'a Manifest),
 }
 
-impl From<'_> {
+impl CopySource<'_> {
     fn manifest(&self) -> &Manifest {
         match self {
             Self::Staged { staged, .. } => &staged.manifest,
@@ -95,7 +89,7 @@ impl From<'_> {
         }
     }
 
-    fn kind(&self) -> SourceKind {
+    pub(super) fn kind(&self) -> SourceKind {
         match self {
             Self::Staged { place: Some(_), .. } => SourceKind::Drive,
             Self::Staged { place: None, .. } => SourceKind::Memory,
@@ -115,7 +109,7 @@ pub struct Job<'a> {
     /// What the user chose.
     pub options: &'a Options,
     /// What is copied.
-    pub from: &'a From<'a>,
+    pub from: &'a CopySource<'a>,
     /// The drive that is written to.
     pub target: &'a Place<'a>,
     /// The directory that is written to.
@@ -148,17 +142,17 @@ pub fn planned(name: &str, corpus_index: usize) -> Phase {
 }
 
 /// What was read at one moment.
-struct Moment {
-    usage: [Usage; 2],
-    suspended_ns: u64,
-    source: [Option<Counters>; 2],
-    target: [Option<Counters>; 2],
+pub(super) struct Moment {
+    pub(super) usage: [Usage; 2],
+    pub(super) suspended_ns: u64,
+    pub(super) source: [Option<Counters>; 2],
+    pub(super) target: [Option<Counters>; 2],
 }
 
 impl Job<'_> {
     fn look(&self) -> Moment {
         let source = match self.from {
-            From::Staged { place: Some(place), .. } => place.counted.read(),
+            CopySource::Staged { place: Some(place), .. } => place.counted.read(),
             _ => [None, None],
         };
         Moment {
@@ -169,14 +163,14 @@ impl Job<'_> {
         }
     }
 
-    fn source_place(&self) -> Option<&Place<'_>> {
+    pub(super) fn source_place(&self) -> Option<&Place<'_>> {
         match self.from {
-            From::Staged { place, .. } => *place,
-            From::Generated(_) => None,
+            CopySource::Staged { place, .. } => *place,
+            CopySource::Generated(_) => None,
         }
     }
 
-    fn same_drive(&self) -> bool {
+    pub(super) fn same_drive(&self) -> bool {
         self.source_place().is_some_and(|place| place.id == self.target.id)
     }
 
@@ -186,16 +180,16 @@ impl Job<'_> {
 }
 
 /// What the window held.
-struct Timed<'a> {
-    copied: Copied<'a>,
-    returned_ns: u64,
-    durable_ns: Option<u64>,
-    flush: Flush,
-    before: Moment,
-    after: Moment,
-    start_ns: u64,
-    samples: Samples,
-    series: Vec<(String, Measured)>,
+pub(super) struct Timed<'a> {
+    pub(super) copied: Copied<'a>,
+    pub(super) returned_ns: u64,
+    pub(super) durable_ns: Option<u64>,
+    pub(super) flush: Flush,
+    pub(super) before: Moment,
+    pub(super) after: Moment,
+    pub(super) start_ns: u64,
+    pub(super) samples: Samples,
+    pub(super) series: Vec<(String, Measured)>,
 }
 
 fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
@@ -203,7 +197,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     let engine = Engine::named(&options.engine)?;
     system.files.sync_filesystem(&run.dir).or_else(ignore_unsupported).during("flush", Side::Target, &run.path)?;
     let cache = match job.from {
-        From::Staged { staged, place: Some(_) } => {
+        CopySource::Staged { staged, place: Some(_) } => {
             observer.on(Event::Waits(format!("{}: preparing caches", job.title)));
             let prepared = prepare(system, &staged.manifest, &staged.tree, &staged.path, options.cache, cancel)?;
             // The list of files is read again so that its own reading is not timed; the tree is not touched.
@@ -215,9 +209,9 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     settle(job)?;
     cancel.check()?;
     let timed = window(job, &engine)?;
-    record_window(job, &engine, &timed, phase);
+    record::window(job, &engine, &timed, phase);
     if let Some(cache) = &cache {
-        phase.cache = Some(cache_record(cache));
+        phase.cache = Some(record::cache(cache));
     }
     if let Some(failure) = timed.copied.failure {
         // Nothing follows from part of a copy.
@@ -229,7 +223,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     (phase.window.quiet_ns, phase.window.quiet_reason) = quiet(job, &timed);
     let blocks = look_at_blocks(job);
     let verification = if !options.verify || !engine.moves_bytes() { None } else { Some(compare(job)?) };
-    phase.integrity = verification.as_ref().map(integrity_record);
+    phase.integrity = verification.as_ref().map(record::integrity);
     draw_conclusions(job, &engine, &timed, cache.as_ref(), blocks, verification.as_ref(), phase);
     match verification.filter(|verification| !verification.is_good()) {
         Some(bad) => Err(differ(job, &bad)),
@@ -297,8 +291,8 @@ fn window<'a>(job: &Job<'a>, engine: &Engine) -> Result<Timed<'a>> {
     let umask = crate::platform::umask();
     let work = || -> Result<(Copied<'a>, u64, Option<u64>, Flush)> {
         let source = match job.from {
-            From::Staged { staged, .. } => (&staged.tree, staged.path.as_path()),
-            From::Generated(_) => (&run.dir, Path::new("the generator")),
+            CopySource::Staged { staged, .. } => (&staged.tree, staged.path.as_path()),
+            CopySource::Generated(_) => (&run.dir, Path::new("the generator")),
         };
         let trees = Trees {
             files: system.files,
@@ -316,11 +310,11 @@ fn window<'a>(job: &Job<'a>, engine: &Engine) -> Result<Timed<'a>> {
             opened = Some((system.clock.now_ns(), moment));
         };
         let mut copied = match job.from {
-            From::Staged { staged, .. } => {
+            CopySource::Staged { staged, .. } => {
                 open();
                 copy_tree(trees, &staged.manifest, engine, options.threads, options.order, system.clock)
             }
-            From::Generated(manifest) => write_generated(trees, &manifest.corpus, makers(), system.clock, &mut open),
+            CopySource::Generated(manifest) => write_generated(trees, &manifest.corpus, makers(), system.clock, &mut open),
         };
         let start = opened.as_ref().map_or_else(|| system.clock.now_ns(), |(start, _)| *start);
         let returned_ns = system.clock.now_ns() - start;
@@ -352,107 +346,6 @@ fn window<'a>(job: &Job<'a>, engine: &Engine) -> Result<Timed<'a>> {
         return Err(copied.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
     };
     Ok(Timed { copied, returned_ns, durable_ns, flush, before, after, start_ns, samples, series })
-}
-
-fn record_window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &mut Phase) {
-    let Timed { copied, before, after, .. } = timed;
-    let calls = &copied.calls;
-    phase.start_ns = timed.start_ns.saturating_sub(job.began_ns);
-    phase.window =
-        Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: copied.first_done_ns, ..Window::default() };
-    (phase.files, phase.bytes) = (copied.files, copied.bytes);
-    let own = !matches!(engine, Engine::Command(_));
-    phase.work = own.then_some(Work {
-        read_bytes: calls.read_bytes,
-        written_bytes: calls.written_bytes,
-        reads: calls.reads,
-        writes: calls.writes,
-        flushes: calls.flushes,
-        files_failed: 0,
-    });
-    let order = match job.options.order {
-        Order::Manifest => "manifest",
-        Order::Readdir => "readdir",
-    };
-    let generated = matches!(job.from, From::Generated(_));
-    phase.engine = Some(result::Engine {
-        name: engine.name(),
-        mechanism: if generated { "write".to_owned() } else { engine.mechanism().to_owned() },
-        // What another program does is not seen.
-        threads: own.then(|| u32::try_from(job.options.threads).unwrap_or(u32::MAX)),
-        order: own.then(|| order.to_owned()),
-        preserve: own.then(|| vec!["mtime".to_owned(), "permissions".to_owned()]),
-        ceiling_bytes_per_s: None,
-    });
-    phase.flush = Some(timed.flush.clone());
-    let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
-    phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited) });
-    let mut device = |id: &str, before: [Option<Counters>; 2], after: [Option<Counters>; 2]| {
-        if let [Some(counters), ..] = difference(before, after) {
-            phase.device.insert(id.to_owned(), device_record(&counters));
-        }
-    };
-    device(job.target.id, before.target, after.target);
-    if let Some(place) = job.source_place().filter(|_| !job.same_drive()) {
-        device(place.id, before.source, after.source);
-    }
-    let usage = cpu(timed);
-    phase.time = Some(Waits {
-        calls_ns: calls.groups().iter().copied().collect::<BTreeMap<_, _>>(),
-        outside_ns: copied.thread_ns.saturating_sub(calls.total_ns()),
-        user_ns: Some(usage.user_ns),
-        system_ns: Some(usage.system_ns),
-        overlap_ns: None,
-    });
-    phase.latency = calls.latencies().iter().map(|(op, histogram)| Latency::of(*op, StartPoint::Submit, histogram)).collect();
-    phase.timeline = Some(timeline(timed));
-    let slow = |slow: &crate::workload::copy::Slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns };
-    phase.slowest_files = copied.slowest.iter().map(slow).collect();
-}
-
-/// CPU time of this process and of the programs that it started and waited for.
-fn cpu(timed: &Timed<'_>) -> Usage {
-    let [own, children] = [0, 1].map(|index| timed.after.usage[index].since(timed.before.usage[index]));
-    Usage { user_ns: own.user_ns + children.user_ns, system_ns: own.system_ns + children.system_ns }
-}
-
-/// Samples as the record has them: counters of devices count from the window's opening.
-fn timeline(timed: &Timed<'_>) -> Timeline {
-    let names: Vec<(&str, Measured)> = timed.series.iter().map(|(of, what)| (of.as_str(), *what)).collect();
-    let mut timeline = Timeline::of(timed.samples.clone(), &names);
-    for series in &mut timeline.series {
-        let base = series.values.iter().flatten().next().copied().unwrap_or(0);
-        series.values.iter_mut().flatten().for_each(|value| *value -= base);
-    }
-    timeline
-}
-
-fn difference(before: [Option<Counters>; 2], after: [Option<Counters>; 2]) -> [Option<Counters>; 2] {
-    [0, 1].map(|level| Some(after[level]?.since(&before[level]?)))
-}
-
-fn device_record(counters: &Counters) -> DeviceCounters {
-    DeviceCounters {
-        read_bytes: counters.read_bytes,
-        written_bytes: counters.written_bytes,
-        reads: counters.reads,
-        writes: counters.writes,
-        flushes: counters.flushes,
-        discards: counters.discards,
-        foreign_bytes: None,
-        inflight_union_ns: None,
-        io_ticks_ns: Some(counters.io_ticks_ns),
-    }
-}
-
-fn cache_record(prepared: &Prepared) -> Cache {
-    Cache {
-        method: prepared.method.clone(),
-        data: prepared.data,
-        metadata: prepared.metadata,
-        resident_before_bytes: prepared.resident_bytes,
-        device_read_share: None,
-    }
 }
 
 /// When the device stopped writing, or why that is not known.
@@ -524,26 +417,6 @@ fn compare(job: &Job<'_>) -> Result<Verification> {
     verification
 }
 
-fn integrity_record(found: &Verification) -> Integrity {
-    Integrity {
-        files_checked: found.files_checked,
-        files_good: found.files_good,
-        mismatches: found.differences.iter().take(MISMATCHES).map(mismatch_record).collect(),
-    }
-}
-
-fn mismatch_record(difference: &locate::Difference) -> Mismatch {
-    Mismatch {
-        path: difference.path.clone(),
-        difference: difference.kind.word(),
-        first_byte: difference.offset,
-        last_byte: difference.offset.zip(difference.len).map(|(offset, len)| offset + len.saturating_sub(1)),
-        different_bytes: None,
-        second_read_agrees: None,
-        because: Some(difference.sentence()),
-    }
-}
-
 fn differ(job: &Job<'_>, found: &Verification) -> Error {
     let bad = found.files_checked - found.files_good;
     let first = found.differences.first().map(locate::Difference::sentence).unwrap_or_default();
@@ -560,18 +433,18 @@ fn draw_conclusions(
     phase: &mut Phase,
 ) {
     let Timed { copied, before, after, .. } = timed;
-    let levels = |before, after| difference(before, after).into_iter().flatten().collect::<Vec<_>>();
+    let levels = |before, after| record::difference(before, after).into_iter().flatten().collect::<Vec<_>>();
     let (source_counted, target_counted) = (levels(before.source, after.source), levels(before.target, after.target));
     let waited = phase.source.and_then(|source| source.wait_ns).unwrap_or(0);
     let calls_ns = copied.calls.total_ns();
 
     let undropped_below = cache.is_some_and(|cache| cache.metadata != result::Warmth::Cold);
     let (origin, stored, loops) = match job.from {
-        From::Staged { staged, place: Some(place) } => {
+        CopySource::Staged { staged, place: Some(place) } => {
             (Origin::Drive(place.drive.medium), staged.stored_bytes, place.drive.devices.iter().any(|device| device.direct_io == Some(false)))
         }
-        From::Staged { place: None, .. } => (Origin::Memory, None, false),
-        From::Generated(_) => (Origin::Generated, None, false),
+        CopySource::Staged { place: None, .. } => (Origin::Memory, None, false),
+        CopySource::Generated(_) => (Origin::Generated, None, false),
     };
     let conclusions = conclude(&Observed {
         bytes: copied.bytes,

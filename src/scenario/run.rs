@@ -9,7 +9,7 @@ use super::evidence::compare_runs;
 use super::facts;
 use super::memory;
 use super::options::Recorded;
-use super::phase::{self, Counted, From, Job, Place};
+use super::phase::{self, CopySource, DriveCounters, Job, Place};
 use super::plan::{Plan, Source};
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
@@ -138,7 +138,7 @@ enum Ready {
     Generated(Box<Manifest>),
 }
 
-type OpenSource<'a> = Option<(Workspace<'a>, Counted, &'a Drive)>;
+type OpenSource<'a> = Option<(Workspace<'a>, DriveCounters, &'a Drive)>;
 type OpenMemory<'a> = Option<(Workspace<'a>, PathBuf)>;
 
 /// Everything that is open while a plan is carried out.
@@ -146,7 +146,7 @@ struct Bench<'a> {
     plan: &'a Plan,
     around: Around<'a>,
     target: Workspace<'a>,
-    target_counted: Counted,
+    target_counted: DriveCounters,
     source: OpenSource<'a>,
     memory: OpenMemory<'a>,
     log: Option<FileLog>,
@@ -189,7 +189,7 @@ impl<'a> Bench<'a> {
                 return Err(error);
             }
         };
-        let target_counted = Counted::open(host, &plan.target_drive);
+        let target_counted = DriveCounters::open(host, &plan.target_drive);
         Ok(Self { plan, around, target, target_counted, source, memory, log, kept: RefCell::default(), _lock: lock })
     }
 
@@ -200,7 +200,7 @@ impl<'a> Bench<'a> {
                 if drive.same_physical(&plan.target_drive) == Some(true) {
                     around.observer.on(Event::Notice("source and target lie on the same physical drive: it reads and writes at once".to_owned()));
                 }
-                (Some((open_workspace(around, path)?, Counted::open(host, drive), drive.as_ref())), None)
+                (Some((open_workspace(around, path)?, DriveCounters::open(host, drive), drive.as_ref())), None)
             }
             Source::Memory(path) => {
                 memory::create(system, path)?;
@@ -339,10 +339,10 @@ impl<'a> Bench<'a> {
         let target = Place { drive: &plan.target_drive, counted: &self.target_counted, id: "d0" };
         let source = self.source.as_ref().map(|(_, counted, drive)| Place { drive, counted, id: "d1" });
         let from = match ready {
-            Ready::OnTarget(staged) => From::Staged { staged, place: Some(&target) },
-            Ready::OnSource(staged) => From::Staged { staged, place: source.as_ref() },
-            Ready::InMemory(staged) => From::Staged { staged, place: None },
-            Ready::Generated(manifest) => From::Generated(manifest),
+            Ready::OnTarget(staged) => CopySource::Staged { staged, place: Some(&target) },
+            Ready::OnSource(staged) => CopySource::Staged { staged, place: source.as_ref() },
+            Ready::InMemory(staged) => CopySource::Staged { staged, place: None },
+            Ready::Generated(manifest) => CopySource::Generated(manifest),
         };
         let run = self.target.new_run()?;
         let title = format!("run {index} of {}", plan.runs);

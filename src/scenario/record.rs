@@ -1,0 +1,140 @@
+//! What a copy came to, in the words of the record: nothing is decided here.
+
+use std::collections::BTreeMap;
+
+use super::phase::{CopySource, Job, Timed};
+use crate::cache::evict::Prepared;
+use crate::corpus::locate;
+use crate::corpus::verify::Verification;
+use crate::drive::Counters;
+use crate::engine::Engine;
+use crate::platform::Usage;
+use crate::result::{
+    self, Cache, DeviceCounters, Integrity, Latency, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
+};
+use crate::workload::copy::{Order, Slow};
+
+/// Files in the record that differ.
+const MISMATCHES: usize = 100;
+
+/// The window: its ends, the work, how it was done, counters, waits, latencies, timeline.
+pub(super) fn window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &mut Phase) {
+    let Timed { copied, before, after, .. } = timed;
+    let calls = &copied.calls;
+    phase.start_ns = timed.start_ns.saturating_sub(job.began_ns);
+    phase.window =
+        Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: copied.first_done_ns, ..Window::default() };
+    (phase.files, phase.bytes) = (copied.files, copied.bytes);
+    let own = !matches!(engine, Engine::Command(_));
+    phase.work = own.then_some(Work {
+        read_bytes: calls.read_bytes,
+        written_bytes: calls.written_bytes,
+        reads: calls.reads,
+        writes: calls.writes,
+        flushes: calls.flushes,
+        files_failed: 0,
+    });
+    let order = match job.options.order {
+        Order::Manifest => "manifest",
+        Order::Readdir => "readdir",
+    };
+    let generated = matches!(job.from, CopySource::Generated(_));
+    phase.engine = Some(result::Engine {
+        name: engine.name(),
+        mechanism: if generated { "write".to_owned() } else { engine.mechanism().to_owned() },
+        // What another program does is not seen.
+        threads: own.then(|| u32::try_from(job.options.threads).unwrap_or(u32::MAX)),
+        order: own.then(|| order.to_owned()),
+        preserve: own.then(|| vec!["mtime".to_owned(), "permissions".to_owned()]),
+        ceiling_bytes_per_s: None,
+    });
+    phase.flush = Some(timed.flush.clone());
+    let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
+    phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited) });
+    let mut add_device = |id: &str, before: [Option<Counters>; 2], after: [Option<Counters>; 2]| {
+        if let [Some(counters), ..] = difference(before, after) {
+            phase.device.insert(id.to_owned(), device(&counters));
+        }
+    };
+    add_device(job.target.id, before.target, after.target);
+    if let Some(place) = job.source_place().filter(|_| !job.same_drive()) {
+        add_device(place.id, before.source, after.source);
+    }
+    let usage = cpu(timed);
+    phase.time = Some(Waits {
+        calls_ns: calls.groups().iter().copied().collect::<BTreeMap<_, _>>(),
+        outside_ns: copied.thread_ns.saturating_sub(calls.total_ns()),
+        user_ns: Some(usage.user_ns),
+        system_ns: Some(usage.system_ns),
+        overlap_ns: None,
+    });
+    phase.latency = calls.latencies().iter().map(|(op, histogram)| Latency::of(*op, StartPoint::Submit, histogram)).collect();
+    phase.timeline = Some(timeline(timed));
+    let slow = |slow: &Slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns };
+    phase.slowest_files = copied.slowest.iter().map(slow).collect();
+}
+
+/// CPU time of this process and of the programs that it started and waited for.
+pub(super) fn cpu(timed: &Timed<'_>) -> Usage {
+    let [own, children] = [0, 1].map(|index| timed.after.usage[index].since(timed.before.usage[index]));
+    Usage { user_ns: own.user_ns + children.user_ns, system_ns: own.system_ns + children.system_ns }
+}
+
+/// Samples as the record has them: counters of devices count from the window's opening.
+fn timeline(timed: &Timed<'_>) -> Timeline {
+    let names: Vec<(&str, Measured)> = timed.series.iter().map(|(of, what)| (of.as_str(), *what)).collect();
+    let mut timeline = Timeline::of(timed.samples.clone(), &names);
+    for series in &mut timeline.series {
+        let base = series.values.iter().flatten().next().copied().unwrap_or(0);
+        series.values.iter_mut().flatten().for_each(|value| *value -= base);
+    }
+    timeline
+}
+
+pub(super) fn difference(before: [Option<Counters>; 2], after: [Option<Counters>; 2]) -> [Option<Counters>; 2] {
+    [0, 1].map(|level| Some(after[level]?.since(&before[level]?)))
+}
+
+fn device(counters: &Counters) -> DeviceCounters {
+    DeviceCounters {
+        read_bytes: counters.read_bytes,
+        written_bytes: counters.written_bytes,
+        reads: counters.reads,
+        writes: counters.writes,
+        flushes: counters.flushes,
+        discards: counters.discards,
+        foreign_bytes: None,
+        inflight_union_ns: None,
+        io_ticks_ns: Some(counters.io_ticks_ns),
+    }
+}
+
+pub(super) fn cache(prepared: &Prepared) -> Cache {
+    Cache {
+        method: prepared.method.clone(),
+        data: prepared.data,
+        metadata: prepared.metadata,
+        resident_before_bytes: prepared.resident_bytes,
+        device_read_share: None,
+    }
+}
+
+pub(super) fn integrity(found: &Verification) -> Integrity {
+    Integrity {
+        files_checked: found.files_checked,
+        files_good: found.files_good,
+        mismatches: found.differences.iter().take(MISMATCHES).map(mismatch).collect(),
+    }
+}
+
+fn mismatch(difference: &locate::Difference) -> Mismatch {
+    Mismatch {
+        path: difference.path.clone(),
+        difference: difference.kind.word(),
+        first_byte: difference.offset,
+        last_byte: difference.offset.zip(difference.len).map(|(offset, len)| offset + len.saturating_sub(1)),
+        different_bytes: None,
+        second_read_agrees: None,
+        because: Some(difference.sentence()),
+    }
+}
