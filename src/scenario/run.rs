@@ -159,7 +159,7 @@ impl<'a> Bench<'a> {
     fn carry_out(plan: &'a Plan, around: Around<'a>, document: &mut Document, began_ns: u64) -> Result<()> {
         around.observer.on(Event::Notice(format!("measuring {}", plan.target_drive)));
         if !matches!(plan.source, Source::Target) {
-            around.observer.on(Event::Notice(format!("copying from {}", plan.source_phrase())));
+            around.observer.on(Event::Notice(format!("the source is {}", plan.source_phrase())));
         }
         let bench = Self::open(plan, around)?;
         let done = bench.work(document, began_ns);

@@ -121,7 +121,7 @@ fn a_cache_below_the_drive_is_not_called_cold_for_an_ordinary_user() {
     let lab = drive(FileSystem::Ext4);
     let cached = CachedLoop::on(&lab);
     let home = crate::users_directory(cached.place.path());
-    let ended = Order::new("large-file-same-drive", &home).with("--scale 2% --runs 1").as_nobody().paced(&[&lab]);
+    let ended = Order::new("large-file-same-drive", &home).with("--scale 2% --runs 1").by_nobody().paced(&[&lab]);
     let phase = ended.phase(1);
     println!("{} {}", phase["evidence"], phase["flags"]);
     assert_ne!(phase.verdict("cold"), "holds");

@@ -48,7 +48,7 @@ impl Order {
     }
 
     /// Run by an ordinary user.
-    pub fn as_nobody(self) -> Self {
+    pub fn by_nobody(self) -> Self {
         self.after(&["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
     }
 
@@ -72,8 +72,7 @@ impl Order {
         line.push(env!("CARGO_BIN_EXE_copysim").into());
         line.extend(self.arguments.iter().cloned());
         line.extend(["--results".into(), results.path().join("kept").into(), "--json".into(), json.clone().into()]);
-        let mut child =
-            Command::new(&line[0]).args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new(&line[0]).args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let out = std::thread::spawn(move || {
             let mut text = String::new();
@@ -358,7 +357,6 @@ pub struct Truth {
     pub flushed_ns: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
-    pub flushes: u64,
 }
 
 impl Truth {
@@ -377,7 +375,7 @@ impl Truth {
     /// The same of several drives that work together: it lasts as long as any of them does something.
     pub fn of_each<const N: usize>(logs: [&Log; N], time_ns: u64) -> [Self; N] {
         const REST_NS: u64 = 700_000_000;
-        const AT_ONCE_NS: u64 = 100_000_000;
+        const AT_ONCE_NS: u64 = 20_000_000;
         let of_log = |(drive, log): (usize, &Log)| log.requests().into_iter().map(move |request| (drive, request));
         let mut requests: Vec<(usize, Request)> = logs.into_iter().enumerate().flat_map(of_log).collect();
         requests.retain(|(_, request)| request.arrived_ns >= time_ns);
@@ -394,7 +392,7 @@ impl Truth {
                 _ if idle_ns > REST_NS => break,
                 Kind::Read => truth.read_bytes += request.length,
                 Kind::Write => truth.written_bytes += request.length,
-                Kind::Flush => (truth.flushes, truth.flushed_ns) = (truth.flushes + 1, request.ended_ns),
+                Kind::Flush => truth.flushed_ns = request.ended_ns,
                 Kind::Discard => {}
             }
             busy_until = busy_until.max(request.ended_ns);

@@ -42,7 +42,8 @@ fn staging_is_interrupted_and_leaves_no_corpus() {
         let ended = interrupt(&lab, running, signal, code);
         assert_eq!(ended.runs(), 0);
         let corpora = lab.path().join("copysim-workspace/corpora");
-        assert_eq!(std::fs::read_dir(corpora).unwrap().count(), 0);
+        // A workspace in which nothing is left goes too.
+        assert!(!corpora.exists() || std::fs::read_dir(corpora).unwrap().count() == 0);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::lab::drive::Speed;
-use crate::lab::log::Kind;
+use crate::lab::log::{Kind, Log};
 use crate::lab::mount::{FileSystem, LabDrive};
 use crate::lab::system::run;
 use crate::needs;
@@ -23,13 +23,16 @@ fn near(value: f64, expected: f64, share: f64) -> bool {
 }
 
 /// Whether the counters of a drive in the record are those of its log.
-fn hold_counters(phase: Phase<'_>, id: &str, truth: &Truth) {
+fn hold_counters(phase: Phase<'_>, id: &str, log: &Log, truth: &Truth) {
     let bytes = ["read_bytes", "written_bytes"].map(|what| phase.number(&format!("/device/{id}/{what}")));
     println!("  {id}: bytes read {:.4}, written {:.4}", ratio(bytes[0], truth.read_bytes), ratio(bytes[1], truth.written_bytes));
     // What is next to nothing, as reading while only writing is timed, may differ by a few blocks.
     let agree = |value: u64, expected: u64| value.abs_diff(expected) * 1000 <= expected.max(20 * MB) * 5;
     assert!(agree(bytes[0], truth.read_bytes) && agree(bytes[1], truth.written_bytes), "{truth:?} {}", phase["device"]);
-    assert_eq!(phase.number(&format!("/device/{id}/flushes")), truth.flushes, "{truth:?}");
+    let opened = phase.opened_ns();
+    // The counters are read just after the clock has stopped.
+    let flushes = log.between(opened, opened + phase.number("/window/durable_ns") + 1_000_000).flushes;
+    assert_eq!(phase.number(&format!("/device/{id}/flushes")), flushes, "{truth:?}");
 }
 
 /// Holds every run of a copy within one drive against the log of that drive. Returns the largest share of the drive's rate that the record shows.
@@ -45,7 +48,7 @@ fn hold_against_log(name: &str, lab: &LabDrive, speed: Speed, ended: &Ended) -> 
         let busy_ns = lab.log.in_flight_ns(truth.began_ns, truth.flushed_ns);
         let busy_share = bytes as f64 * 1e9 / busy_ns as f64 / rate;
         println!("{name}, run {run}: time {time:.4} of the log's, rate {share:.4} of the drive's, {busy_share:.4} while it was busy");
-        hold_counters(phase, "d0", &truth);
+        hold_counters(phase, "d0", &lab.log, &truth);
         times.push(time);
         shares.push(share);
         busy_shares.push(busy_share);
@@ -112,7 +115,8 @@ fn fio(directory: &Path, bytes: u64) -> f64 {
 
 #[test]
 fn a_copy_from_memory_is_what_the_log_and_fio_say() {
-    for (rate, scale, cache) in [(50 * MB, "--scale 4%", 16 * MB), (200 * MB, "--scale 12%", 48 * MB)] {
+    // At 200 MB/s two cores have the drive itself to run besides the copy: it starts later than fio, which reads nothing.
+    for (rate, scale, cache, tolerance) in [(50 * MB, "--scale 4%", 16 * MB, 0.03), (200 * MB, "--scale 12%", 48 * MB, 0.06)] {
         needs!("mkfs.ext4", "fio");
         let lab = drive(FileSystem::Ext4, Speed::rate(rate));
         // Else all of it is in this machine's memory before the drive is asked for anything.
@@ -128,13 +132,13 @@ fn a_copy_from_memory_is_what_the_log_and_fio_say() {
             let time = ratio(durable_ns, truth.durable_ns());
             let shares = [copied / rate as f64, written / rate as f64];
             println!("{} MB/s from memory: {:.4} of the drive's rate, fio {:.4}, time {time:.4} of the log's", rate / MB, shares[0], shares[1]);
-            hold_counters(phase, "d0", &truth);
+            hold_counters(phase, "d0", &lab.log, &truth);
             // Whatever else the machine does makes them slower: the best of three are compared.
             (own, twin) = (own.max(copied), twin.max(written));
             times.push(time);
         }
         println!("{} MB/s from memory: {:.4} of fio's rate", rate / MB, own / twin);
-        assert!(near(own, twin, 0.03), "{own} {twin}");
+        assert!(near(own, twin, tolerance), "{own} {twin}");
         assert!(near(median(times), 1.0, 0.02));
     }
 }
@@ -160,7 +164,7 @@ fn a_copy_from_one_drive_to_another_is_what_both_logs_say() {
                 times[run - 1],
                 ratio(phase.number("/window/durable_ns"), due_ns)
             );
-            hold_counters(phase, "d0", &written);
+            hold_counters(phase, "d0", &target.log, &written);
             let bytes = phase.number("/device/d1/read_bytes");
             assert!(near(ratio(bytes, read.read_bytes), 1.0, 0.005), "{bytes} {read:?}");
         }
@@ -181,7 +185,7 @@ fn a_corpus_that_memory_can_not_hold_is_made_ahead_of_the_writer() {
     println!("the writer waited {:.3} % of the window", waited * 100.0);
     assert!(waited < 0.01 && phase.verdict("source-not-limit") == "holds", "{waited} {}", phase["evidence"]);
     let truth = Truth::after(&lab.log, phase.opened_ns());
-    hold_counters(phase, "d0", &truth);
+    hold_counters(phase, "d0", &lab.log, &truth);
     assert!(phase.opened_ns() <= truth.began_ns && near(ratio(phase.number("/window/durable_ns"), truth.durable_ns()), 1.0, 0.02), "{truth:?}");
 }
 
@@ -191,8 +195,8 @@ fn every_engine_copies_what_it_says_and_its_time_adds_up() {
     let lab = drive(FileSystem::Ext4, Speed::rate(200 * MB));
     let cp = "command:cp -r {source}/. {target}/";
     for (engine, threads, mechanism) in [
-        ("buffered", 1, "read-write"),
-        ("buffered", 4, "read-write"),
+        ("buffered", 1, "read-write, the first 4 MiB of each file asked for ahead"),
+        ("buffered", 4, "read-write, the first 4 MiB of each file asked for ahead"),
         ("copy-file-range", 1, "copy_file_range"),
         ("copy-file-range", 4, "copy_file_range"),
         (cp, 1, "external program"),
@@ -202,7 +206,9 @@ fn every_engine_copies_what_it_says_and_its_time_adds_up() {
         let phase = ended.phase(1);
         phase.is_proven(&["tool-limited"]);
         assert_eq!(phase["engine"]["mechanism"], mechanism);
-        assert_eq!(phase.number("/engine/threads"), threads);
+        // What another program does inside is not known.
+        let known = if engine == cp { serde_json::Value::Null } else { threads.into() };
+        assert_eq!(phase["engine"]["threads"], known);
         let calls: u64 = phase["time"]["calls_ns"].as_object().unwrap().values().map(|ns| ns.as_u64().unwrap()).sum();
         let (returned, durable) = (phase.number("/window/returned_ns"), phase.number("/window/durable_ns"));
         // One thread flushes when all have ended.
@@ -212,7 +218,7 @@ fn every_engine_copies_what_it_says_and_its_time_adds_up() {
         // Threads start one after another; what each of them spent is counted from there.
         assert!(near(ratio(sum, expected), 1.0, if threads == 1 { 0.005 } else { 0.05 }), "{sum} {expected}");
         let truth = Truth::after(&lab.log, phase.opened_ns());
-        hold_counters(phase, "d0", &truth);
+        hold_counters(phase, "d0", &lab.log, &truth);
     }
 }
 

@@ -15,7 +15,7 @@ fn an_ordinary_user_measures_cold_data_and_gets_one_mark() {
     let home = crate::users_directory(lab.path());
     for scenario in ["large-file-same-drive", "jpg-same-drive"] {
         let scale = if scenario.starts_with("jpg") { "--scale 1%" } else { "--scale 2%" };
-        let ended = Order::new(scenario, &home).with(scale).with("--runs 2").as_nobody().paced(&[&lab]);
+        let ended = Order::new(scenario, &home).with(scale).with("--runs 2").by_nobody().paced(&[&lab]);
         assert_eq!(ended.runs(), 2);
         for run in [1, 2] {
             let phase = ended.phase(run);
@@ -23,7 +23,10 @@ fn an_ordinary_user_measures_cold_data_and_gets_one_mark() {
             assert_eq!((phase.flags("weak"), phase.flags("invalid")), (vec!["metadata-warm"], vec![]));
             assert_eq!((&phase["cache"]["data"], &phase["cache"]["metadata"]), (&json!("cold"), &json!("warm")));
             let truth = Truth::after(&lab.log, phase.opened_ns());
-            assert!(truth.read_bytes >= phase.number("/bytes") && ratio(phase.number("/device/d0/read_bytes"), truth.read_bytes) < 1.005, "{truth:?}");
+            assert!(
+                truth.read_bytes >= phase.number("/bytes") && ratio(phase.number("/device/d0/read_bytes"), truth.read_bytes) < 1.005,
+                "{truth:?}"
+            );
         }
         assert!(ended.has_headline());
     }
@@ -60,4 +63,3 @@ fn a_file_system_that_can_not_flush_gets_no_rate() {
     assert!(!ended.has_headline(), "{}", ended.record["summary"]);
     phase.is_verified();
 }
-
