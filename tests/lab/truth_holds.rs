@@ -207,7 +207,7 @@ fn every_engine_copies_what_it_says_and_its_time_adds_up() {
         phase.is_proven(&["tool-limited"]);
         assert_eq!(phase["engine"]["mechanism"], mechanism);
         // What another program does inside is not known.
-        let known = if engine == cp { serde_json::Value::Null } else { threads.into() };
+        let known = if engine == cp { Value::Null } else { threads.into() };
         assert_eq!(phase["engine"]["threads"], known);
         let calls: u64 = phase["time"]["calls_ns"].as_object().unwrap().values().map(|ns| ns.as_u64().unwrap()).sum();
         let (returned, durable) = (phase.number("/window/returned_ns"), phase.number("/window/durable_ns"));
