@@ -61,7 +61,7 @@ fn a_drive_that_is_too_small_is_refused_with_a_scale_that_fits() {
 fn a_drive_that_fills_up_loses_the_copy_and_keeps_the_corpus() {
     needs!("mkfs.ext4");
     let lab = drive();
-    let running = Order::new("large-file-same-drive", lab.path()).with("--scale 4% --runs 1").start();
+    let running = Order::new("large-file-same-drive", lab.path()).with("--scale 4% --runs 1").start_before_the_window(&lab);
     in_mid_copy(&lab, &running);
     let filler = lab.path().join("filler");
     let file = std::fs::File::create(&filler).unwrap();
@@ -94,7 +94,6 @@ fn errors_of_the_drive_end_the_copy_with_a_sentence() {
     for (fault, sentence) in [
         // The file system may by then have made itself read-only.
         (Some(Kind::Write), &["(target)", "(E"][..]),
-        // … or have given its journal up, which the next write hears of.
         (Some(Kind::Flush), &["(target)", "(E"]),
         (Some(Kind::Read), &["read", "large-file", "(source)", "EIO"]),
         // Unplugged.
@@ -104,7 +103,7 @@ fn errors_of_the_drive_end_the_copy_with_a_sentence() {
         let lab = drive();
         // Writing begins before all is read.
         lab.hold_back(8 * MB).unwrap();
-        let running = Order::new("large-file-same-drive", lab.path()).with("--scale 3% --runs 2").start();
+        let running = Order::new("large-file-same-drive", lab.path()).with("--scale 3% --runs 2").start_before_the_window(&lab);
         in_mid_copy(&lab, &running);
         match fault {
             Some(kind) => lab.faults.fail(kind, None, libc::EIO),
@@ -121,7 +120,7 @@ fn a_failing_flush_after_a_copy_from_memory_is_told() {
     for kind in [Kind::Write, Kind::Flush] {
         needs!("mkfs.ext4");
         let lab = drive();
-        let running = Order::new("large-file-cross-drive", lab.path()).with("--scale 3% --runs 1").start();
+        let running = Order::new("large-file-cross-drive", lab.path()).with("--scale 3% --runs 1").start_before_the_window(&lab);
         running.wait_for("copying");
         let before = lab.log.sums().written_bytes;
         running.wait_until("wrote", || lab.log.sums().written_bytes >= before + MB);
@@ -152,7 +151,7 @@ fn data_that_come_back_wrong_are_located() {
     for (difference, first, last) in [("bits-flipped", BYTE, BYTE), ("zeroed", BYTE / 4096 * 4096, BYTE / 4096 * 4096 + 4095)] {
         needs!("mkfs.ext4", "filefrag");
         let lab = drive();
-        let running = Order::new("large-file-same-drive", lab.path()).with("--scale 2% --runs 1").start();
+        let running = Order::new("large-file-same-drive", lab.path()).with("--scale 2% --runs 1").start_before_the_window(&lab);
         running.wait_for("waiting until the drive is quiet");
         let copy = left_in(lab.path()).into_iter().find(|path| path.ends_with(".bin")).unwrap();
         let place = place_of(Path::new(&copy), first);
@@ -183,7 +182,7 @@ fn damage_in_one_of_many_files_names_this_file() {
     let lab = drive();
     // Something else of the user's must come through untouched.
     std::fs::write(lab.path().join("mine"), noise(100_000)).unwrap();
-    let running = Order::new("jpg-same-drive", lab.path()).with("--scale 0.5% --runs 1").start();
+    let running = Order::new("jpg-same-drive", lab.path()).with("--scale 0.5% --runs 1").start_before_the_window(&lab);
     running.wait_for("waiting until the drive is quiet");
     let mut copies: Vec<String> = left_in(lab.path()).into_iter().filter(|path| path.to_lowercase().ends_with(".jpg")).collect();
     copies.sort_unstable();

@@ -20,6 +20,7 @@ use crate::lab::log::{Kind, Log, Request, now_ns};
 const LIMIT: Duration = Duration::from_secs(240);
 /// How long another copysim of this machine is waited for, which has the memory that this one wants.
 const TURN: Duration = Duration::from_secs(120);
+const BUSY: &str = "another copysim is";
 
 /// A measurement to be made.
 pub struct Order {
@@ -99,13 +100,29 @@ impl Order {
         self.run_with(&mut |_| {})
     }
 
+    /// Starts it and returns when the window is about to open, from when on the drive is as slow as was ordered.
+    pub fn start_before_the_window(&self, drive: &Drive) -> Running {
+        const ABOUT_TO: &str = "waiting until the drive has been idle";
+        drive.limit(false);
+        let began = Instant::now();
+        loop {
+            let running = self.start();
+            if running.says(ABOUT_TO) {
+                drive.limit(true);
+                return running;
+            }
+            assert!(running.says(BUSY) && began.elapsed() < TURN, "never said \"{ABOUT_TO}\": {}", running.end().err);
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+
     fn run_with(&self, each_line: &mut dyn FnMut(&str)) -> Ended {
         let began = Instant::now();
         loop {
             let running = self.start();
             running.follow(each_line);
             let ended = running.end();
-            if ended.code != Some(2) || !ended.err.contains("another copysim is") || began.elapsed() > TURN {
+            if ended.code != Some(2) || !ended.err.contains(BUSY) || began.elapsed() > TURN {
                 return ended;
             }
             std::thread::sleep(Duration::from_secs(1));
@@ -155,12 +172,17 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits until standard error says this.
-    pub fn wait_for(&self, text: &str) {
+    /// Whether standard error ever says this; waits until it does.
+    fn says(&self, text: &str) -> bool {
         let (said, changed) = &*self.said;
         let waiting = |said: &mut Said| !said.over && !said.text.contains(text);
         let (said, _) = changed.wait_timeout_while(lock(said), LIMIT, waiting).unwrap_or_else(PoisonError::into_inner);
-        assert!(said.text.contains(text), "never said \"{text}\": {}", said.text);
+        said.text.contains(text)
+    }
+
+    /// Waits until standard error says this, which it must.
+    pub fn wait_for(&self, text: &str) {
+        assert!(self.says(text), "never said \"{text}\": {}", lock(&self.said.0).text);
     }
 
     /// Hands on what it says on standard error, line by line, until its end.
@@ -357,6 +379,8 @@ pub struct Truth {
     pub flushed_ns: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
+    /// How long it served a request.
+    pub busy_ns: u64,
 }
 
 impl Truth {
@@ -383,7 +407,7 @@ impl Truth {
         let first = requests.iter().position(|(_, request)| request.kind != Kind::Flush).expect("the drive was asked for something");
         let began_ns = requests[first].1.arrived_ns;
         let mut truths = [Self { began_ns, ..Self::default() }; N];
-        let mut busy_until = began_ns;
+        let (mut busy_until, mut served_until) = (began_ns, [began_ns; N]);
         for (drive, request) in requests.split_off(first) {
             let truth = &mut truths[drive];
             let idle_ns = request.arrived_ns.saturating_sub(busy_until);
@@ -395,6 +419,8 @@ impl Truth {
                 Kind::Flush => truth.flushed_ns = request.ended_ns,
                 Kind::Discard => {}
             }
+            truth.busy_ns += request.ended_ns.saturating_sub(request.started_ns.max(served_until[drive]));
+            served_until[drive] = request.ended_ns.max(served_until[drive]);
             busy_until = busy_until.max(request.ended_ns);
         }
         truths

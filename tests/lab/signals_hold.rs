@@ -52,7 +52,7 @@ fn a_copy_is_interrupted() {
     for (signal, code) in SIGNALS {
         needs!("mkfs.ext4");
         let lab = drive();
-        let running = Order::new("large-file-same-drive", lab.path()).with("--scale 5% --runs 1").start();
+        let running = Order::new("large-file-same-drive", lab.path()).with("--scale 5% --runs 1").start_before_the_window(&lab);
         running.wait_for("copying");
         let before = lab.log.sums();
         running.wait_until("read", || lab.log.sums().read_bytes > before.read_bytes + 20_000_000);
@@ -67,7 +67,7 @@ fn a_copy_by_another_program_is_interrupted_with_it() {
     needs!("mkfs.ext4", "cp");
     let lab = drive();
     let order = Order::new("large-file-same-drive", lab.path()).with("--scale 5% --runs 1 --engine");
-    let running = order.argument("command:cp -r {source}/. {target}/").start();
+    let running = order.argument("command:cp -r {source}/. {target}/").start_before_the_window(&lab);
     running.wait_for("copying");
     let before = lab.log.sums();
     running.wait_until("read", || lab.log.sums().read_bytes > before.read_bytes + 20_000_000);
@@ -79,7 +79,7 @@ fn a_flush_is_interrupted() {
     for (signal, code) in SIGNALS {
         needs!("mkfs.ext4");
         let lab = drive();
-        let running = Order::new("large-file-cross-drive", lab.path()).with("--scale 3% --runs 1").start();
+        let running = Order::new("large-file-cross-drive", lab.path()).with("--scale 3% --runs 1").start_before_the_window(&lab);
         running.wait_for("copying");
         let before = lab.log.sums();
         // All is in the cache long before the drive has taken this much: the flush is what is waited for.
@@ -94,7 +94,7 @@ fn a_comparison_is_interrupted() {
     for (signal, code) in SIGNALS {
         needs!("mkfs.ext4");
         let lab = drive();
-        let running = Order::new("jpg-same-drive", lab.path()).with("--scale 1.2% --runs 2").start();
+        let running = Order::new("jpg-same-drive", lab.path()).with("--scale 0.7% --runs 2").start_before_the_window(&lab);
         running.wait_for("run 2 of 2: comparing");
         let ended = interrupt(&lab, running, signal, code);
         // What was measured before stays.

@@ -30,9 +30,9 @@ fn hold_counters(phase: Phase<'_>, id: &str, log: &Log, truth: &Truth) {
     let agree = |value: u64, expected: u64| value.abs_diff(expected) * 1000 <= expected.max(20 * MB) * 5;
     assert!(agree(bytes[0], truth.read_bytes) && agree(bytes[1], truth.written_bytes), "{truth:?} {}", phase["device"]);
     let opened = phase.opened_ns();
-    // The counters are read just after the clock has stopped.
-    let flushes = log.between(opened, opened + phase.number("/window/durable_ns") + 1_000_000).flushes;
-    assert_eq!(phase.number(&format!("/device/{id}/flushes")), flushes, "{truth:?}");
+    let flushes = log.between(opened, opened + phase.number("/window/durable_ns")).flushes;
+    // When another program calls `sync` its flush comes with the last of ours, before or after the counters are read.
+    assert!(flushes > 0 && phase.number(&format!("/device/{id}/flushes")).abs_diff(flushes) <= 1, "{flushes} {}", phase["device"]);
 }
 
 /// Holds every run of a copy within one drive against the log of that drive. Returns the largest share of the drive's rate that the record shows.
@@ -45,8 +45,7 @@ fn hold_against_log(name: &str, lab: &LabDrive, speed: Speed, ended: &Ended) -> 
         let truth = Truth::after(&lab.log, phase.opened_ns());
         let (bytes, durable_ns) = (phase.number("/bytes"), phase.number("/window/durable_ns"));
         let (time, share) = (ratio(durable_ns, truth.durable_ns()), bytes as f64 * 1e9 / durable_ns as f64 / rate);
-        let busy_ns = lab.log.in_flight_ns(truth.began_ns, truth.flushed_ns);
-        let busy_share = bytes as f64 * 1e9 / busy_ns as f64 / rate;
+        let busy_share = bytes as f64 * 1e9 / truth.busy_ns as f64 / rate;
         println!("{name}, run {run}: time {time:.4} of the log's, rate {share:.4} of the drive's, {busy_share:.4} while it was busy");
         hold_counters(phase, "d0", &lab.log, &truth);
         times.push(time);
@@ -57,7 +56,7 @@ fn hold_against_log(name: &str, lab: &LabDrive, speed: Speed, ended: &Ended) -> 
     assert!(near(time, 1.0, 0.02), "{name}: {time}");
     // It reads and writes in turn. What its requests cost beyond their bytes is a delayed drive's own.
     let busy_share = median(busy_shares);
-    assert!(!speed.latency.is_zero() || near(busy_share, 0.5, 0.03), "{name}: {busy_share}");
+    assert!(!speed.latency.is_zero() || near(busy_share, 0.5, 0.05), "{name}: {busy_share}");
     shares.into_iter().fold(0.0, f64::max)
 }
 
@@ -115,8 +114,7 @@ fn fio(directory: &Path, bytes: u64) -> f64 {
 
 #[test]
 fn a_copy_from_memory_is_what_the_log_and_fio_say() {
-    // At 200 MB/s two cores have the drive itself to run besides the copy: it starts later than fio, which reads nothing.
-    for (rate, scale, cache, tolerance) in [(50 * MB, "--scale 4%", 16 * MB, 0.03), (200 * MB, "--scale 12%", 48 * MB, 0.06)] {
+    for (rate, scale, cache) in [(50 * MB, "--scale 4%", 16 * MB), (200 * MB, "--scale 12%", 48 * MB)] {
         needs!("mkfs.ext4", "fio");
         let lab = drive(FileSystem::Ext4, Speed::rate(rate));
         // Else all of it is in this machine's memory before the drive is asked for anything.
@@ -138,7 +136,7 @@ fn a_copy_from_memory_is_what_the_log_and_fio_say() {
             times.push(time);
         }
         println!("{} MB/s from memory: {:.4} of fio's rate", rate / MB, own / twin);
-        assert!(near(own, twin, tolerance), "{own} {twin}");
+        assert!(near(own, twin, if rate > 100 * MB { 0.06 } else { 0.03 }), "{own} {twin}");
         assert!(near(median(times), 1.0, 0.02));
     }
 }
@@ -148,10 +146,10 @@ fn a_copy_from_one_drive_to_another_is_what_both_logs_say() {
     for (from, to) in [(50 * MB, 200 * MB), (200 * MB, 50 * MB)] {
         needs!("mkfs.ext4");
         let (source, target) = (drive(FileSystem::Ext4, Speed::rate(from)), drive(FileSystem::Ext4, Speed::rate(to)));
-        let order = Order::new("large-file-cross-drive", target.path()).with("--scale 3% --runs 2 --source").argument(source.path());
+        let order = Order::new("large-file-cross-drive", target.path()).with("--scale 2% --runs 3 --source").argument(source.path());
         let ended = order.paced(&[&source, &target]);
         let mut times = Vec::new();
-        for run in 1..=2 {
+        for run in 1..=3 {
             let phase = ended.phase(run);
             phase.is_proven(&[]);
             let [read, written] = Truth::of_each([&source.log, &target.log], phase.opened_ns());
@@ -226,9 +224,9 @@ fn every_engine_copies_what_it_says_and_its_time_adds_up() {
 fn a_change_of_the_rate_shows_in_the_timeline_where_it_was() {
     needs!("mkfs.ext4");
     let lab = drive(FileSystem::Ext4, Speed::rate(100 * MB));
-    let running = Order::new("large-file-same-drive", lab.path()).with("--scale 5% --runs 1").start();
+    let running = Order::new("large-file-same-drive", lab.path()).with("--scale 4% --runs 1").start_before_the_window(&lab);
     running.wait_for("copying");
-    lab.set_speed_after(80 * MB, Speed::rate(25 * MB));
+    lab.set_speed_after(60 * MB, Speed::rate(25 * MB));
     let ended = running.end();
     let phase = ended.phase(1);
     phase.is_proven(&[]);
@@ -237,7 +235,7 @@ fn a_change_of_the_rate_shows_in_the_timeline_where_it_was() {
     let mut written = 0;
     let step = lab.log.requests().into_iter().filter(|request| request.kind == Kind::Write && request.arrived_ns >= opened).find(|request| {
         written += request.length;
-        written >= 80 * MB
+        written >= 60 * MB
     });
     let step_ns = step.unwrap().ended_ns - opened;
 
