@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::manifest::{self, ManifestWriter};
-use super::stream::{hash_stream, with_stream};
+use super::stream::{Make, hash_stream, with_stream};
 use super::{Corpus, tree};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Files, Handle, System, Writer, ignore_unsupported};
@@ -40,13 +40,13 @@ pub fn generate(
     let list = files.create(dir, Path::new(manifest::UNFINISHED), 0o644).during("create", Side::Source, &unfinished)?;
     let mut list = ManifestWriter::new(files, list, unfinished, corpus)?;
     let mut maker = FileMaker { files, tree: &tree, tree_path: &tree_path, open: None, waiting: 0, last: String::new() };
-    with_stream(corpus, threads, system.clock, |stream| {
+    with_stream(corpus, threads, Make::Digests, system.clock, |stream| {
         hash_stream(
             stream,
             |chunk| {
                 cancel.check()?;
-                maker.write(&chunk.file.path, chunk.offset, &chunk.data)?;
-                counter.add_bytes(chunk.data.len() as u64);
+                maker.write(&chunk.file.path, chunk.offset, chunk.data())?;
+                counter.add_bytes(chunk.data().len() as u64);
                 if chunk.is_last() {
                     maker.finish(chunk.file.mtime)?;
                     counter.add_file();

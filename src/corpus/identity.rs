@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::generate::FILES;
 use super::manifest::{Listed, Manifest, ManifestWriter, NAME};
-use super::stream::{hash_stream, with_stream};
+use super::stream::{Make, hash_stream, with_stream};
 use super::{Corpus, catalogue};
 use crate::catalogue::Environment;
 use crate::drive::workspace::NAME as WORKSPACE;
@@ -143,11 +143,11 @@ pub fn digest_into(
     cancel: &Cancel,
     mut each: impl FnMut(Listed) -> Result<()>,
 ) -> Result<()> {
-    with_stream(corpus, threads, system.clock, |stream| {
+    with_stream(corpus, threads, Make::Digests, system.clock, |stream| {
         hash_stream(
             stream,
             |chunk| {
-                counter.add_bytes(chunk.data.len() as u64);
+                counter.add_bytes(chunk.data().len() as u64);
                 cancel.check()
             },
             |listed| {

@@ -4,6 +4,7 @@
 
 pub mod catalogue;
 pub mod content;
+pub mod digest;
 pub mod generate;
 pub mod identity;
 pub mod locate;

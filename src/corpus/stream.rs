@@ -1,12 +1,13 @@
 //! The bytes of a corpus as a stream of chunks in manifest order, made ahead of the consumer by several threads in constant memory.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::content::Content;
+use super::digest::{Piece, Pieces};
 use super::manifest::Listed;
 use super::{Corpus, FileMeta};
 use crate::error::{Error, Result};
@@ -23,29 +24,51 @@ pub struct Chunk {
     pub file: Arc<FileMeta>,
     /// Where in the file it begins.
     pub offset: u64,
-    /// Its bytes.
-    pub data: Vec<u8>,
+    /// Its part of the file's digest, where digests are made.
+    pub digest: Option<Piece>,
+    buffer: Vec<u8>,
+    len: usize,
 }
 
 impl Chunk {
+    /// Its bytes.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
     /// Whether the file ends with this chunk. An empty file is one empty chunk.
     #[must_use]
     pub fn is_last(&self) -> bool {
-        self.offset + self.data.len() as u64 == self.file.len
+        self.offset + self.len as u64 == self.file.len
     }
 }
 
 struct Task {
     file: Arc<FileMeta>,
     offset: u64,
-    data: Vec<u8>,
+    buffer: Vec<u8>,
+    len: usize,
     done: Sender<Chunk>,
 }
+
+/// What is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Make {
+    /// Bytes.
+    Bytes,
+    /// Bytes, and each chunk's part of its file's digest, by the thread that has just made it.
+    Digests,
+}
+
+/// Buffers that are free, the last one used on top: its memory is the likeliest to be in a cache of the processor. All have the size of the largest
+/// chunk, so that none is ever cleared or moved.
+type Spares = Mutex<Vec<Vec<u8>>>;
 
 /// The consumer's end of the stream.
 pub struct Stream<'a> {
     ordered: Receiver<Receiver<Chunk>>,
-    spare: Sender<Vec<u8>>,
+    spares: &'a Spares,
     /// Chunks that were waited for before they were asked for.
     ready: VecDeque<Chunk>,
     clock: &'a dyn Clock,
@@ -70,8 +93,7 @@ impl Stream<'_> {
 
     /// Gives the memory of a chunk back.
     pub fn recycle(&self, chunk: Chunk) {
-        // When the maker has ended there is nobody left to use it.
-        let _ = self.spare.try_send(chunk.data);
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(chunk.buffer);
     }
 
     /// How long the consumer has waited for chunks that were not ready.
@@ -93,39 +115,46 @@ impl Stream<'_> {
 ///
 /// # Errors
 /// What `consume` or the corpus answered, `Internal` when its files are not in order.
-pub fn with_stream<T>(corpus: &Corpus, threads: usize, clock: &dyn Clock, consume: impl FnOnce(&mut Stream<'_>) -> Result<T>) -> Result<T> {
+pub fn with_stream<T>(
+    corpus: &Corpus,
+    threads: usize,
+    what: Make,
+    clock: &dyn Clock,
+    consume: impl FnOnce(&mut Stream<'_>) -> Result<T>,
+) -> Result<T> {
     let content = corpus.content()?;
     let key = corpus.key();
     let files = corpus.files()?;
+    let spares = Spares::default();
     thread::scope(|scope| {
         let (send_ordered, ordered) = bounded(AHEAD);
         let (send_task, tasks) = bounded::<Task>(AHEAD);
-        let (spare, spares) = bounded(2 * AHEAD);
         for _ in 0..threads.max(1) {
             let (tasks, content, key) = (tasks.clone(), content.as_ref(), &key);
-            scope.spawn(move || make(&tasks, content, key));
+            scope.spawn(move || make(&tasks, what, content, key));
         }
         drop(tasks);
-        scope.spawn(move || plan(files, &send_task, &send_ordered, &spares));
-        consume(&mut Stream { ordered, spare, ready: VecDeque::new(), clock, waited_ns: 0 })
+        let spares = &spares;
+        scope.spawn(move || plan(files, &send_task, &send_ordered, spares));
+        consume(&mut Stream { ordered, spares, ready: VecDeque::new(), clock, waited_ns: 0 })
     })
 }
 
 /// Cuts files into tasks; ends when there are no more or nobody listens.
-fn plan(files: impl Iterator<Item = FileMeta>, tasks: &Sender<Task>, ordered: &Sender<Receiver<Chunk>>, spares: &Receiver<Vec<u8>>) {
+fn plan(files: impl Iterator<Item = FileMeta>, tasks: &Sender<Task>, ordered: &Sender<Receiver<Chunk>>, spares: &Spares) {
     for file in files {
         let file = Arc::new(file);
         let mut offset = 0;
         loop {
-            let size = usize::try_from(file.len - offset).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-            let mut data = spares.try_recv().unwrap_or_default();
-            data.resize(size, 0);
+            let len = usize::try_from(file.len - offset).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+            let spare = spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let buffer = spare.unwrap_or_else(|| vec![0; CHUNK_BYTES]);
             let (done, chunk) = bounded(1);
             // The order is announced before the work is given out, so that memory is bounded by what is announced.
-            if ordered.send(chunk).is_err() || tasks.send(Task { file: Arc::clone(&file), offset, data, done }).is_err() {
+            if ordered.send(chunk).is_err() || tasks.send(Task { file: Arc::clone(&file), offset, buffer, len, done }).is_err() {
                 return;
             }
-            offset += size as u64;
+            offset += len as u64;
             if offset == file.len {
                 break;
             }
@@ -133,31 +162,34 @@ fn plan(files: impl Iterator<Item = FileMeta>, tasks: &Sender<Task>, ordered: &S
     }
 }
 
-fn make(tasks: &Receiver<Task>, content: &dyn Content, key: &[u8; 32]) {
-    for Task { file, offset, mut data, done } in tasks {
-        content.fill(&file.bytes(key), offset, &mut data);
+fn make(tasks: &Receiver<Task>, what: Make, content: &dyn Content, key: &[u8; 32]) {
+    for Task { file, offset, mut buffer, len, done } in tasks {
+        let data = &mut buffer[..len];
+        content.fill(&file.bytes(key), offset, data);
+        let digest = (what == Make::Digests).then(|| Piece::of(data, offset, file.len));
         // A consumer that went away needs no chunk.
-        let _ = done.send(Chunk { file, offset, data });
+        let _ = done.send(Chunk { file, offset, digest, buffer, len });
     }
 }
 
-/// Hashes a stream: each file's digest is handed to `each` as its last chunk passes, after `chunk` has seen its bytes.
+/// Passes a stream of digests on: each chunk to `chunk`, and each file with its digest to `each` when its last chunk has passed.
 ///
 /// # Errors
-/// What `chunk` or `each` answered, `Internal` when the files are not in order.
+/// What `chunk` or `each` answered, `Internal` when the files are not in order or the stream makes no digests.
 pub fn hash_stream(stream: &mut Stream<'_>, mut chunk: impl FnMut(&Chunk) -> Result<()>, mut each: impl FnMut(Listed) -> Result<()>) -> Result<()> {
-    let mut hasher = blake3::Hasher::new();
+    let mut pieces = Pieces::default();
     let mut last = String::new();
     while let Some(piece) = stream.chunk() {
         if piece.offset == 0 && piece.file.path.as_bytes() <= last.as_bytes() {
             return Err(Error::Internal(format!("the corpus lists {} out of order", piece.file.path)));
         }
         chunk(&piece)?;
-        hasher.update(&piece.data);
-        if piece.is_last() {
+        let is_last = piece.is_last();
+        let digest = piece.digest.and_then(|part| pieces.add(part, is_last));
+        if is_last {
+            let digest = digest.ok_or_else(|| Error::Internal(format!("{} was made without its digest", piece.file.path)))?;
             last.clone_from(&piece.file.path);
-            each(Listed { meta: FileMeta::clone(&piece.file), digest: hasher.finalize() })?;
-            hasher.reset();
+            each(Listed { meta: FileMeta::clone(&piece.file), digest })?;
         }
         stream.recycle(piece);
     }
@@ -179,7 +211,7 @@ mod tests {
             let scale = Scale::from_hundredths(chunks * 10_000 / 3_815);
             let corpus = corpus("large-file", 0, scale, &Environment::default()).unwrap();
             let read = |ahead: bool| {
-                with_stream(&corpus, 2, &OsClock, |stream| {
+                with_stream(&corpus, 2, Make::Digests, &OsClock, |stream| {
                     if ahead {
                         stream.fill_ahead();
                     }

@@ -9,7 +9,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, bounded};
 
 use crate::corpus::manifest::Manifest;
-use crate::corpus::stream::with_stream;
+use crate::corpus::stream::{Make, with_stream};
 use crate::corpus::{Corpus, tree};
 use crate::engine::{Command, Engine, FileEngine, TargetWriter, Trees};
 use crate::error::{Context, Error, Result, Side};
@@ -308,7 +308,7 @@ fn walk(trees: Trees<'_>, below: &Path, new: &mut Vec<PathBuf>, each: &mut EachF
 
 /// Writes a tree whose bytes are made while it is written, ahead of the writer: the source is no drive at all.
 pub fn write_generated<'a>(trees: Trees<'_>, corpus: &Corpus, makers: usize, clock: &'a dyn Clock, open_window: &mut dyn FnMut()) -> Copied<'a> {
-    let outcome = with_stream(corpus, makers, clock, |stream| {
+    let outcome = with_stream(corpus, makers, Make::Bytes, clock, |stream| {
         stream.fill_ahead();
         open_window();
         let first = FirstDone { clock, start: clock.now_ns(), after: AtomicU64::new(0) };
@@ -327,7 +327,7 @@ pub fn write_generated<'a>(trees: Trees<'_>, corpus: &Corpus, makers: usize, clo
                     make_directories(trees, &directories, &mut worker.calls)?;
                     last.clone_from(&chunk.file.path);
                 }
-                writer.write(&chunk.file, chunk.offset, &chunk.data, &mut worker.calls)?;
+                writer.write(&chunk.file, chunk.offset, chunk.data(), &mut worker.calls)?;
                 if chunk.is_last() {
                     file_done(trees, Path::new(&chunk.file.path), chunk.file.len, file_start, &mut worker, &first);
                 }
