@@ -10,7 +10,7 @@ use crate::corpus::verify::Verification;
 use crate::drive::Counters;
 use crate::engine::Engine;
 use crate::result::{
-    self, Cache, DeviceCounters, Integrity, Latency, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
+    self, Cache, DeviceCounters, Integrity, Latency, Layout, Layouts, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
 };
 use crate::workload::copy::{Order, Slow};
 
@@ -46,7 +46,7 @@ pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
         threads: own.then(|| u32::try_from(job.options.threads).unwrap_or(u32::MAX)),
         order: own.then(|| order.to_owned()),
         preserve: own.then(|| vec!["mtime".to_owned(), "permissions".to_owned()]),
-        ceiling_bytes_per_s: None,
+        ceiling_bytes_per_s: job.tool_bytes_per_s,
     });
     phase.flush = Some(timed.flush.clone());
     let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
@@ -83,6 +83,28 @@ fn timeline(timed: &Timed<'_>) -> Timeline {
         series.values.iter_mut().flatten().for_each(|value| *value -= base);
     }
     timeline
+}
+
+/// Where the source's files lie, and a sample of the copied ones.
+pub(super) fn layouts(job: &Job<'_>, copy: &super::layout::Layout) -> Layouts {
+    let source = match job.from {
+        CopySource::Staged { staged, place: Some(_) } => Some(layout(&staged.layout)),
+        _ => None,
+    };
+    Layouts { source, copy: Some(layout(copy)) }
+}
+
+fn layout(layout: &super::layout::Layout) -> Layout {
+    let extents = layout.extents();
+    Layout {
+        files: layout.files,
+        bytes: layout.bytes,
+        extents: extents.map(|extents| extents.count),
+        shared_bytes: extents.map(|extents| extents.shared_bytes),
+        unwritten_bytes: extents.map(|extents| extents.unwritten_bytes),
+        encoded_bytes: extents.map(|extents| extents.encoded_bytes),
+        mean_place_bytes: extents.and_then(|extents| extents.mean_place_bytes()),
+    }
 }
 
 fn device(counters: &Counters) -> DeviceCounters {

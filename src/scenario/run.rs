@@ -328,7 +328,7 @@ impl<'a> Bench<'a> {
             bytes: corpus.byte_count(),
             root_digest: manifest.root.to_hex().to_string(),
             stored_bytes: staged.and_then(|staged| staged.stored_bytes),
-            extents: staged.and_then(|staged| staged.extents),
+            extents: staged.and_then(|staged| staged.layout.extents()).map(|extents| extents.count),
             staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now - note.at_s).ok()),
         }
     }
@@ -350,11 +350,20 @@ impl<'a> Bench<'a> {
         let run = self.target.new_run()?;
         let title = format!("run {index} of {}", plan.runs);
         let engine = Engine::named(&plan.options.engine)?;
-        let Around { system, observer, cancel, .. } = *around;
+        let Around { system, host, observer, cancel, .. } = *around;
         // A corpus in another place than the source's is not read from it.
         let source = source.filter(|_| matches!(ready, Ready::OnSource(_)));
-        let watched = Watched { system, observer, cancel, title: &title, target, source };
-        let job = Job { watched, options: &plan.options, engine: &engine, from: &from, run: &run, began_ns, log: self.log.as_ref() };
+        let watched = Watched { system, host, observer, cancel, title: &title, target, source };
+        let job = Job {
+            watched,
+            options: &plan.options,
+            engine: &engine,
+            from: &from,
+            run: &run,
+            began_ns,
+            log: self.log.as_ref(),
+            tool_bytes_per_s: None,
+        };
         if let Some(log) = &self.log {
             log.begin_run(index);
         }
