@@ -6,6 +6,9 @@ use super::link::{self, Hop};
 use crate::platform::Host;
 use crate::result::Pcie;
 
+/// The speed of the first PCI Express, millions of transfers/s.
+const LOWEST: u64 = 2_500;
+
 /// The PCI functions that a place in sysfs lies below, the machine's own port first.
 pub fn functions(directory: &Path) -> Vec<&Path> {
     let mut functions: Vec<&Path> = directory.ancestors().filter(|ancestor| address(ancestor).is_some()).collect();
@@ -41,7 +44,8 @@ pub fn read(host: &Host, directory: &Path) -> Option<Pcie> {
     })
 }
 
-/// The links on the way, the machine's own first. A tunnel (Thunderbolt, USB4) states a speed that has nothing to do with what it carries: then none of them is taken at its word.
+/// The links on the way, the machine's own first. A tunnel (Thunderbolt, USB4) states a speed that has nothing to do with what it carries: where the kernel calls it removable
+/// none of them is taken at its word. Kernels before 5.14 do not, so bridges at the lowest speed, which is what tunnels state, are left out as well; a drive's own link is taken.
 #[must_use]
 pub fn hops(host: &Host, directory: &Path) -> Vec<Hop> {
     let functions = functions(directory);
@@ -49,7 +53,8 @@ pub fn hops(host: &Host, directory: &Path) -> Vec<Hop> {
         return Vec::new();
     }
     let hop = |function: &&Path| {
-        let bytes_per_s = link::pcie(speed(host, function, "current_link_speed")?, width(host, function, "current_link_width")?)?;
+        let speed = speed(host, function, "current_link_speed").filter(|speed| *speed > LOWEST || functions.last() == Some(function))?;
+        let bytes_per_s = link::pcie(speed, width(host, function, "current_link_width")?)?;
         Some(Hop { name: format!("pci {}", address(function)?), bytes_per_s })
     };
     functions.iter().filter_map(hop).collect()

@@ -22,8 +22,8 @@ pub use document::{
 };
 pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
 pub use phase::{
-    Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline, Waits, Window,
-    Work,
+    Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Layout, Layouts, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline,
+    Waits, Window, Work,
 };
 pub use terms::{
     Answer, Better, Call, Difference, DriveKind, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Reading, Severity, SourceKind,

@@ -135,6 +135,10 @@ closed_set! {
         BelowCeilings = "below-ceilings",
         /// The measured drive was not kept waiting by the source.
         SourceNotLimit = "source-not-limit",
+        /// Names and attributes came from the drive, not from this machine's memory.
+        ColdMetadata = "cold-metadata",
+        /// Nobody else used the drives.
+        Alone = "alone",
     }
 }
 

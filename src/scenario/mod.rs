@@ -2,14 +2,16 @@
 
 pub mod catalogue;
 pub mod consent;
+pub mod copy;
 pub mod events;
 pub mod evidence;
 pub mod facts;
+pub mod layout;
 pub mod memory;
 pub mod options;
-pub mod phase;
 pub mod plan;
 mod record;
 pub mod run;
 pub mod spec;
 pub mod stage;
+pub mod window;
