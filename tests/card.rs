@@ -170,6 +170,19 @@ fn a_drive_that_wears_during_a_measurement_is_read_before_and_after() {
     assert!(recorded[0].advice.iter().any(|advice| advice.starts_with("Its link made 4 errors")), "{:?}", recorded[0].advice);
 }
 
+#[test]
+fn a_volume_is_made_of_what_lies_directly_under_it() {
+    let (document, _) = document(&Machine::new("md-mirror"), false);
+    let under = |id: &str| document.drive(id).unwrap().under.clone();
+    assert_eq!((under("d0"), under("d0.1"), under("d0.2")), (vec!["d0.1".to_owned(), "d0.2".to_owned()], vec![], vec![]));
+    let machine = Machine::new("btrfs-on-loops");
+    let (document, remarks) = self::document(&machine, false);
+    let names: Vec<&str> = document.drives.iter().filter_map(|drive| drive.device.as_deref()).collect();
+    assert_eq!(names, ["loop3", "vda", "loop4"], "the disk under both is there once");
+    let text = card(&document, &remarks);
+    assert!(text.starts_with("Drive     loop device on /var/one + loop device on /var/two, 3.07 GB, loop, the system disk; btrfs\n"), "{text}");
+}
+
 /// This machine, as `lsblk` sees it: what both know must be the same.
 #[test]
 fn this_machine_is_seen_as_lsblk_sees_it() {

@@ -414,6 +414,23 @@ fn the_source_is_compared_where_there_is_one() {
 }
 
 #[test]
+fn drives_that_are_under_each_other_end() {
+    let mut document = good();
+    document.drives[0].transport = None;
+    for index in 1..200 {
+        document.drives.push(copysim::result::Drive::unknown(format!("d{index}"), "h0"));
+    }
+    let ids: Vec<String> = document.drives.iter().map(|drive| drive.id.clone()).collect();
+    for drive in &mut document.drives {
+        drive.under.clone_from(&ids);
+    }
+    let text = report::render(&document, "text").unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("SanDisk Ultra USB 3.0 on unknown on unknown"), "{text}");
+    assert_eq!(document.chain(&document.drives[0]).len(), 200);
+    assert!(differences(&document, &document).is_empty());
+}
+
+#[test]
 fn advice_is_given_once_and_cannot_steer_the_terminal() {
     let mut document = good();
     document.drives[0].advice = vec!["Use\u{1b}[2J another port.".into(), "Use\u{1b}[2J another port.".into()];

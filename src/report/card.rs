@@ -26,7 +26,7 @@ fn line(head: &str, text: &str) -> String {
 fn of_drive(document: &Document, drive: &Drive) -> String {
     let mut lines = vec![line("Drive", &text::drive(document, drive))];
     lines.push(line("Mount", &mount(drive)));
-    for device in chain(document, drive) {
+    for device in document.chain(drive) {
         lines.extend(of_device(device, !drive.under.is_empty()));
     }
     let advice = advice(document, drive);
@@ -39,7 +39,7 @@ fn of_drive(document: &Document, drive: &Drive) -> String {
 /// What is plainly wrong with a drive or with what is under it, each once, a paragraph each.
 pub(super) fn advice(document: &Document, drive: &Drive) -> Vec<String> {
     let mut said: Vec<&String> = Vec::new();
-    for sentence in chain(document, drive).into_iter().flat_map(|device| &device.advice) {
+    for sentence in document.chain(drive).into_iter().flat_map(|device| &device.advice) {
         if !said.contains(&sentence) {
             said.push(sentence);
         }
@@ -47,14 +47,9 @@ pub(super) fn advice(document: &Document, drive: &Drive) -> Vec<String> {
     said.into_iter().map(|sentence| wrap(&format!("  {}", printable(sentence)), WIDTH, text::HANG)).collect()
 }
 
-/// A drive and all that is under it.
-pub(super) fn chain<'d>(document: &'d Document, drive: &'d Drive) -> Vec<&'d Drive> {
-    std::iter::once(drive).chain(drive.under.iter().filter_map(|id| document.drive(id))).collect()
-}
-
 /// In one line what the first line of a drive does not say: the most that its links carry, its driver, its scheduler.
 pub(super) fn brief(document: &Document, drive: &Drive) -> Option<String> {
-    let all = chain(document, drive);
+    let all = document.chain(drive);
     let mut facts: Vec<String> = drive.link_bytes_per_s.map(at_most).into_iter().collect();
     let mut add = |name: &str, of: &dyn Fn(&Drive) -> Option<String>| {
         let mut words: Vec<String> = all.iter().filter_map(|device| of(device)).map(|word| printable(&word)).collect();

@@ -86,9 +86,9 @@ fn advice(document: &Document) -> Vec<String> {
 /// A drive in one line: what it is, how large, how attached, how full, and where.
 pub(super) fn drive(document: &Document, drive: &Drive) -> String {
     // A partition or a mapping knows its file system; what it is made of knows the rest.
-    let chain = card::chain(document, drive);
-    let mut facts = vec![name(&chain, drive)];
-    let of_members = || members(&chain, drive).map(|member| member.size_bytes).sum::<Option<u64>>().filter(|bytes| *bytes > 0);
+    let chain = document.chain(drive);
+    let mut facts = vec![name(document, drive, &mut Vec::new())];
+    let of_members = || members(document, drive).map(|member| member.size_bytes).sum::<Option<u64>>().filter(|bytes| *bytes > 0);
     facts.extend(drive.size_bytes.or_else(of_members).map(|bytes| Bytes(bytes).to_string()));
     let attached = chain.iter().find_map(|drive| Some((drive.transport.as_deref()?, drive.link_bits_per_s)));
     facts.extend(attached.map(|(transport, rate)| {
@@ -108,21 +108,24 @@ pub(super) fn drive(document: &Document, drive: &Drive) -> String {
     if place.is_empty() { facts } else { format!("{facts}; {}", place.join(" ")) }
 }
 
-/// What a drive is called: its own name, and where it is made of others theirs.
-fn name(chain: &[&Drive], drive: &Drive) -> String {
-    let called = |drive: &Drive| {
-        let [vendor, model] = [&drive.vendor, &drive.model].map(|text| text.as_deref().map(printable));
-        match (vendor, model) {
-            (Some(vendor), Some(model)) if !model.starts_with(&vendor) => Some(format!("{vendor} {model}")),
-            (vendor, model) => model.or(vendor),
-        }
+/// What a drive is called: its own name, and where it is made of others theirs. None is `named` twice, also where a damaged record has it under itself.
+fn name<'d>(document: &'d Document, drive: &'d Drive, named: &mut Vec<&'d str>) -> String {
+    named.push(&drive.id);
+    let [vendor, model] = [&drive.vendor, &drive.model].map(|text| text.as_deref().map(printable));
+    let own = match (vendor, model) {
+        (Some(vendor), Some(model)) if !model.starts_with(&vendor) => Some(format!("{vendor} {model}")),
+        (vendor, model) => model.or(vendor),
     };
-    let own = called(drive);
-    let members: Vec<String> = members(chain, drive).map(|member| called(member).unwrap_or_else(|| "an unknown model".to_owned())).collect();
-    match (own, members.is_empty()) {
+    let mut of_members: Vec<String> = Vec::new();
+    for member in members(document, drive) {
+        if !named.contains(&member.id.as_str()) {
+            of_members.push(name(document, member, named));
+        }
+    }
+    match (own, of_members.is_empty()) {
         (Some(own), true) => own,
-        (Some(own), false) => format!("{own} on {}", members.join(" + ")),
-        (None, false) => members.join(" + "),
+        (Some(own), false) => format!("{own} on {}", of_members.join(" + ")),
+        (None, false) => of_members.join(" + "),
         (None, true) if drive.kind == DriveKind::Unknown => "unknown".to_owned(),
         (None, true) if drive.kind == DriveKind::Memory => "memory".to_owned(),
         (None, true) if drive.kind == DriveKind::Network => "a share on the network".to_owned(),
@@ -132,8 +135,8 @@ fn name(chain: &[&Drive], drive: &Drive) -> String {
 }
 
 /// The drives that a volume is made of. A loop device is made of a file, which its name says.
-fn members<'c, 'd>(chain: &'c [&'d Drive], drive: &'c Drive) -> impl Iterator<Item = &'c &'d Drive> {
-    chain.iter().skip(1).filter(|member| member.transport.is_some() && drive.transport.is_none())
+fn members<'d>(document: &'d Document, drive: &'d Drive) -> impl Iterator<Item = &'d Drive> {
+    drive.under.iter().filter(|_| drive.transport.is_none()).filter_map(|id| document.drive(id))
 }
 
 /// How people write what a drive is attached by.

@@ -73,10 +73,7 @@ impl Differences {
             return self.of(role, &[first, second]);
         }
         // A volume knows its file system, and what it is made of the rest: each fact of all of them, in order.
-        let chains = [0, 1].map(|side| {
-            let drive = drives[side].into_iter();
-            drive.flat_map(|drive| std::iter::once(drive).chain(drive.under.iter().filter_map(|id| documents[side].drive(id)))).collect::<Vec<_>>()
-        });
+        let chains = [0, 1].map(|side| drives[side].map(|drive| documents[side].chain(drive)).unwrap_or_default());
         let both = |of: &dyn Fn(&Drive) -> Option<String>| {
             chains.each_ref().map(|chain| {
                 let words: Vec<String> = chain.iter().filter_map(|drive| of(drive)).collect();

@@ -108,6 +108,22 @@ impl Document {
         serde_json::from_str(text).map_err(|error| Error::Refused(format!("this result is damaged: {error}")))
     }
 
+    /// A drive and all that is under it, each once, the nearest first.
+    #[must_use]
+    pub fn chain<'d>(&'d self, drive: &'d Drive) -> Vec<&'d Drive> {
+        let mut chain = vec![drive];
+        let mut next = 0;
+        while let Some(drive) = chain.get(next).copied() {
+            for under in drive.under.iter().filter_map(|id| self.drive(id)) {
+                if chain.iter().all(|known| known.id != under.id) {
+                    chain.push(under);
+                }
+            }
+            next += 1;
+        }
+        chain
+    }
+
     /// The drive with an id.
     #[must_use]
     pub fn drive(&self, id: &str) -> Option<&Drive> {
@@ -197,7 +213,7 @@ pub struct Drive {
     pub id: String,
     /// The machine it is on.
     pub host: String,
-    /// The ids of the drives under it (a partition's disk, the members of an array), nearest first.
+    /// The ids of the drives directly under it: a volume's disk, the members of an array. These may have others under them.
     pub under: Vec<String>,
     /// The directory that the user named.
     pub path: Option<String>,

@@ -39,13 +39,14 @@ pub fn drives(host: &Host, space: Space, drive: &Drive, id: &str, host_id: &str)
         },
         ..nearest.map_or_else(|| result::Drive::unknown(id, host_id), |device| of_device(device, id, host_id))
     }];
-    let mut under = Vec::new();
-    for (index, device) in below(drive).into_iter().enumerate() {
-        let own = format!("{id}.{}", index + 1);
-        all.push(result::Drive { kind: DriveKind::Block, ..of_device(device, &own, host_id) });
-        under.push(own);
+    let below = below(drive);
+    let id_of = |device: &Device| below.iter().position(|known| known.number == device.number).map(|index| format!("{id}.{}", index + 1));
+    let ids = |devices: &[Device]| devices.iter().filter_map(id_of).collect::<Vec<_>>();
+    all[0].under = ids(nearest.map_or(&drive.devices, |device| &device.under));
+    for device in &below {
+        let own = id_of(device).unwrap_or_default();
+        all.push(result::Drive { kind: DriveKind::Block, under: ids(&device.under), ..of_device(device, &own, host_id) });
     }
-    all[0].under = under;
     each_health(host, drive, &mut all, |record, now| record.health_before = now);
     advice::fill(&mut all);
     all
