@@ -54,8 +54,10 @@ pub struct Processes {
 pub struct Moved {
     /// This process and the children that it waited for.
     pub own: Option<ProcessIo>,
-    /// All others; `None` where some of them can't be seen. One that began and ended in between is missing.
-    pub others: Option<ProcessIo>,
+    /// All others that can be seen. One that began and ended in between is missing.
+    pub others: ProcessIo,
+    /// Whether there are others that can't be seen.
+    pub has_hidden: bool,
     /// The name of the one that moved most, if any did.
     pub busiest: Option<String>,
 }
@@ -103,10 +105,10 @@ impl Processes {
                 busiest = Some((moved.sum(), name));
             }
         }
-        let hidden = self.has_hidden || earlier.has_hidden;
         Moved {
             own: self.own.zip(earlier.own).map(|(now, before)| now.since(before)),
-            others: (!hidden).then_some(others),
+            others,
+            has_hidden: self.has_hidden || earlier.has_hidden,
             busiest: busiest.map(|(_, name)| name.to_owned()),
         }
     }
@@ -145,13 +147,13 @@ mod tests {
         process(root.path(), "4000003", "new", 0, 9, Some((7, 0, 0)));
         let moved = Processes::look(&host).since(&before);
         assert_eq!(moved.own, Some(ProcessIo { read_bytes: 2_000, written_bytes: 4_000 }));
-        assert_eq!(moved.others, Some(ProcessIo { read_bytes: 7, written_bytes: 400 }));
+        assert_eq!((moved.others, moved.has_hidden), (ProcessIo { read_bytes: 7, written_bytes: 400 }, false));
         assert_eq!(moved.busiest.as_deref(), Some("rsync) (x"));
         // A number that was given again is another process.
         process(root.path(), "4000001", "other", 0, 8, Some((0, 1_000, 0)));
-        assert_eq!(Processes::look(&host).since(&before).others.unwrap().written_bytes, 1_000);
+        assert_eq!(Processes::look(&host).since(&before).others.written_bytes, 1_000);
         process(root.path(), "4000001", "other", 0, 8, None);
-        assert_eq!(Processes::look(&host).since(&before).others, None, "one can't be seen");
+        assert!(Processes::look(&host).since(&before).has_hidden);
     }
 
     #[test]

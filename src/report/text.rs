@@ -6,7 +6,7 @@ use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
 use super::{card, reservations, tables, words};
-use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseStatus, Verdict, Warmth};
+use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseKind, PhaseStatus, Verdict, Warmth};
 use crate::units::{Bytes, count};
 
 /// The width that everything fits in, except words that are longer.
@@ -64,6 +64,10 @@ fn facts(document: &Document) -> String {
             }
         }
     }
+    let prepared: Vec<String> = preparations(document).collect();
+    if !prepared.is_empty() {
+        fact("Prepared", prepared.join("; "));
+    }
     for found in &document.corpora {
         fact("Corpus", corpus(found));
     }
@@ -81,6 +85,22 @@ fn facts(document: &Document) -> String {
 /// What could be done about the drives, each of them named where there are several.
 fn advice(document: &Document) -> Vec<String> {
     document.drives.iter().filter(|drive| drive.path.is_some()).flat_map(|drive| card::advice(document, drive)).collect()
+}
+
+/// How the drive was brought into its state, step by step.
+fn preparations(document: &Document) -> impl Iterator<Item = String> + '_ {
+    let first = document.runs.iter().take(1).flat_map(|run| &run.phases);
+    first.filter(|phase| phase.kind == PhaseKind::Precondition).map(|phase| {
+        let what = match phase.name.as_str() {
+            "dirty" => format!("free space written all over ({})", Bytes(phase.bytes)),
+            "fill" => format!("filled with {} of new data", Bytes(phase.bytes)),
+            "trim" => format!("told what is free ({})", Bytes(phase.bytes)),
+            other => printable(other),
+        };
+        let because = phase.evidence.first().map_or_else(String::new, |evidence| format!(": {}", printable(&evidence.because)));
+        let failed = if phase.status == PhaseStatus::Ok { "" } else { ", which was not finished" };
+        format!("{what}{because}{failed}")
+    })
 }
 
 /// A drive in one line: what it is, how large, how attached, how full, and where.
@@ -108,6 +128,9 @@ pub(super) fn drive(document: &Document, drive: &Drive) -> String {
     if place.is_empty() { facts } else { format!("{facts}; {}", place.join(" ")) }
 }
 
+/// So many drives under one are named; a record that has more is damaged.
+const MOST_NAMED: usize = 64;
+
 /// What a drive is called: its own name, and where it is made of others theirs. None is `named` twice, also where a damaged record has it under itself.
 fn name<'d>(document: &'d Document, drive: &'d Drive, named: &mut Vec<&'d str>) -> String {
     named.push(&drive.id);
@@ -118,7 +141,7 @@ fn name<'d>(document: &'d Document, drive: &'d Drive, named: &mut Vec<&'d str>) 
     };
     let mut of_members: Vec<String> = Vec::new();
     for member in members(document, drive) {
-        if !named.contains(&member.id.as_str()) {
+        if named.len() < MOST_NAMED && !named.contains(&member.id.as_str()) {
             of_members.push(name(document, member, named));
         }
     }

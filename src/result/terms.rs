@@ -137,6 +137,8 @@ closed_set! {
         SourceNotLimit = "source-not-limit",
         /// Names and attributes came from the drive, not from this machine's memory.
         ColdMetadata = "cold-metadata",
+        /// The drive was in the state that was asked for.
+        State = "state",
         /// Nobody else used the drives.
         Alone = "alone",
     }

@@ -40,7 +40,8 @@ impl DriveCounters {
     }
 
     /// What they say now, nearest first; a level that can't be read is left out.
-    fn read(&self) -> Levels {
+    #[must_use]
+    pub fn read(&self) -> Levels {
         [&self.nearest, &self.physical].map(|reader| reader.as_ref().and_then(|reader| reader.read().ok()))
     }
 }

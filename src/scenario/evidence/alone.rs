@@ -13,15 +13,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 ///
 /// Reads are exact: what the nearest devices served less what the kernel booked to this process and its children. Writes are not: a journal, inodes and
 /// directories are written besides the content, and the pages of others are booked to them when they are made dirty, on whatever drive. So of what was
-/// written in excess only as much counts as other processes are known to have written; where they can't be seen, what is above any file system's own needs.
+/// written in excess only as much counts as other processes are known to have written, or, where some can't be seen, what is above any file system's own needs.
 fn foreign(seen: &Observed, moved: &[&Counters]) -> Option<ProcessIo> {
     let own = seen.own_io.filter(|_| !moved.is_empty())?;
     let sum = |of: fn(&Counters) -> u64| moved.iter().map(|counters| of(counters)).sum::<u64>();
     let excess = sum(|counters| counters.written_bytes).saturating_sub(own.written_bytes);
-    let written_bytes = match seen.others_io {
-        Some(others) => excess.min(others.written_bytes),
-        None => excess.saturating_sub(seen.files.saturating_mul(METADATA_BYTES).saturating_add(JOURNAL_BYTES)),
-    };
+    let beyond_metadata = excess.saturating_sub(seen.files.saturating_mul(METADATA_BYTES).saturating_add(JOURNAL_BYTES));
+    let unseen = if seen.hidden_processes { beyond_metadata } else { 0 };
+    let written_bytes = excess.min(seen.others_io.written_bytes).max(unseen);
     Some(ProcessIo { read_bytes: sum(|counters| counters.read_bytes).saturating_sub(own.read_bytes), written_bytes })
 }
 
@@ -48,8 +47,8 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
         found.flags.push(flags::FOREIGN_IO.flag(Some(&because), None));
         return found.prove(Proof::Alone, Verdict::Fails, because);
     }
-    if seen.others_io.is_none() {
-        because += "; writes of others can't be told from the file system's own";
+    if seen.hidden_processes {
+        because += "; writes of processes that can't be seen count only where a file system would not make them itself";
     }
     found.prove(Proof::Alone, Verdict::Holds, because);
 }

@@ -102,8 +102,10 @@ pub struct Observed {
     pub target_busy_ns: Option<u64>,
     /// Storage I/O of this process and its children.
     pub own_io: Option<ProcessIo>,
-    /// Storage I/O of all other processes; `None` where they can't be seen.
-    pub others_io: Option<ProcessIo>,
+    /// Storage I/O of all other processes that can be seen.
+    pub others_io: ProcessIo,
+    /// Whether there are others that can't be seen.
+    pub hidden_processes: bool,
     /// Which of them moved most.
     pub busiest: Option<String>,
     /// What the drives moved before the window, when nothing of ours was under way, bytes/s.
@@ -189,11 +191,9 @@ impl Observed {
 
     /// The same of writes: by what the kernel booked to all others, as if all of it had gone to this drive.
     fn others_may_have_written(&self) -> bool {
-        match self.others_io {
-            Some(others) => least_share(&self.target_counted, |counters| counters.written_bytes.saturating_sub(others.written_bytes), self.bytes)
-                .is_some_and(|share| share < MOVED_SHARE),
-            None => self.is_crowded(&self.target_counted, |counters| counters.written_bytes, self.bytes),
-        }
+        let written_by_us = |counters: &Counters| counters.written_bytes.saturating_sub(self.others_io.written_bytes);
+        least_share(&self.target_counted, written_by_us, self.bytes).is_some_and(|share| share < MOVED_SHARE)
+            || self.hidden_processes && self.is_crowded(&self.target_counted, |counters| counters.written_bytes, self.bytes)
     }
 
     fn is_crowded(&self, levels: &[Counters], moved: impl Fn(&Counters) -> u64, bytes: u64) -> bool {

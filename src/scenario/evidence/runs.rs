@@ -1,5 +1,6 @@
 //! What follows from all runs together: whether the first stands apart, whether they worked at the same place, whether a control differs.
 
+use super::SHORTEST_NS;
 use crate::measure::statistics::spread;
 use crate::result::{Flag, flags};
 use crate::units::{Bytes, duration};
@@ -41,6 +42,9 @@ pub fn compare_places(places: &[u64], drive_bytes: Option<u64>) -> Vec<Flag> {
 #[must_use]
 pub fn compare_control(copies_ns: &[u64], control_ns: Option<u64>) -> Option<Flag> {
     let (copy, control) = (spread(copies_ns)?.median, control_ns?);
+    if copy < SHORTEST_NS {
+        return None;
+    }
     let slower = control as f64 / copy.max(1) as f64 - 1.0;
     let figures = format!("the same work with fresh data took {} instead of {}", duration(control), duration(copy));
     (slower > CONTROL_SHARE).then(|| flags::DEDUP_SUSPECTED.flag(Some(&figures), None))

@@ -52,7 +52,8 @@ fn sound() -> Observed {
         link_bytes_per_s: Some(GB / 2),
         target_busy_ns: None,
         own_io: Some(io(GB, GB)),
-        others_io: Some(ProcessIo::default()),
+        others_io: ProcessIo::default(),
+        hidden_processes: false,
         busiest: None,
         baseline_bytes_per_s: Some(0),
         source_layout: None,
@@ -131,7 +132,7 @@ fn without_counters_or_with_a_cache_below_nothing_is_proven() {
 #[test]
 fn a_drive_that_moved_far_more_than_it_had_to_proves_nothing() {
     let crowded = vec![counted(3 * GB)];
-    let sound = || Observed { own_io: None, others_io: None, ..sound() };
+    let sound = || Observed { own_io: None, hidden_processes: true, ..sound() };
     check(&Observed { source_counted: crowded.clone(), ..sound() }, Proof::Cold, Verdict::Unknown, None);
     check(&Observed { target_counted: crowded.clone(), ..sound() }, Proof::Moved, Verdict::Unknown, None);
     // Small files cost more than their bytes.
@@ -227,7 +228,7 @@ fn what_the_kernel_booked_to_us_proves_more_than_what_a_drive_served() {
     let busy = |own| Observed { source_counted: vec![counted(3 * GB)], own_io: Some(io(own, GB)), ..sound() };
     let verdict = |seen: &Observed| conclude(seen).evidence.iter().find(|evidence| evidence.proof == Proof::Cold).map(|evidence| evidence.verdict);
     assert_eq!([GB, GB / 2].map(|own| verdict(&busy(own))), [Some(Verdict::Holds), Some(Verdict::Unknown)]);
-    let crowded = |others| Observed { target_counted: vec![counted(GB)], others_io: Some(io(0, others)), ..sound() };
+    let crowded = |others| Observed { target_counted: vec![counted(GB)], others_io: io(0, others), ..sound() };
     let moved = |seen: &Observed| conclude(seen).evidence.iter().find(|evidence| evidence.proof == Proof::Moved).map(|evidence| evidence.verdict);
     assert_eq!([0, GB / 2].map(|others| moved(&crowded(others))), [Some(Verdict::Holds), Some(Verdict::Unknown)]);
 }
@@ -241,12 +242,13 @@ fn others_are_seen_by_what_the_drives_moved_beyond_our_own() {
     check(&reads(41_000_000), Proof::Alone, Verdict::Fails, foreign);
     // Written in excess: the journal's, unless another program wrote.
     let writes = |others| Observed { own_io: Some(io(GB, GB / 2)), others_io: others, ..sound() };
-    check(&writes(Some(io(0, 0))), Proof::Alone, Verdict::Holds, None);
-    check(&writes(Some(io(0, GB / 10))), Proof::Alone, Verdict::Fails, foreign);
-    assert_eq!(conclude(&writes(Some(io(0, GB)))).foreign, Some(io(0, GB / 2)));
-    // An ordinary user: 1,000 files may cost 98 MB besides their content.
-    check(&writes(None), Proof::Alone, Verdict::Fails, foreign);
-    check(&Observed { own_io: Some(io(GB, GB - 90_000_000)), others_io: None, ..sound() }, Proof::Alone, Verdict::Holds, None);
+    check(&writes(io(0, 0)), Proof::Alone, Verdict::Holds, None);
+    check(&writes(io(0, GB / 10)), Proof::Alone, Verdict::Fails, foreign);
+    assert_eq!(conclude(&writes(io(0, GB))).foreign, Some(io(0, GB / 2)));
+    // An ordinary user does not see everybody: 1,000 files may cost 98 MB besides their content.
+    let hidden = |own| Observed { own_io: Some(io(GB, own)), hidden_processes: true, ..sound() };
+    check(&hidden(GB / 2), Proof::Alone, Verdict::Fails, foreign);
+    check(&hidden(GB - 90_000_000), Proof::Alone, Verdict::Holds, None);
     // What went on before the window goes on in it.
     check(&Observed { baseline_bytes_per_s: Some(5_000_000), ..sound() }, Proof::Alone, Verdict::Fails, foreign);
     check(&Observed { own_io: None, ..sound() }, Proof::Alone, Verdict::Unknown, None);
@@ -286,8 +288,9 @@ fn copies_at_different_places_are_said() {
 
 #[test]
 fn a_slower_control_means_that_equal_data_are_kept_once() {
-    let flagged = |control| compare_control(&[100, 99, 101], control).is_some();
-    assert_eq!([Some(115), Some(116), Some(50), None].map(flagged), [false, true, false, false]);
+    let flagged = |control| compare_control(&[100 * GB, 99 * GB, 101 * GB], control).is_some();
+    assert_eq!([Some(115 * GB), Some(116 * GB), Some(50 * GB), None].map(flagged), [false, true, false, false]);
+    assert!(compare_control(&[GB - 1], Some(2 * GB)).is_none(), "below a second chance decides");
     assert!(compare_control(&[], Some(100)).is_none());
 }
 
