@@ -290,12 +290,13 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// How fast the engine itself is. Where the source lies in memory anyway, the workspace there is in use.
+    /// How fast the engine itself is.
     fn measure_engine(&self) -> Result<()> {
         let Around { system, observer, cancel, .. } = self.around;
-        let Some(copied) = self.plan.phases.iter().find(|phase| phase.from.is_some()).filter(|_| self.memory.is_none()) else { return Ok(()) };
+        let Some(copied) = self.plan.phases.iter().find(|phase| phase.from.is_some()) else { return Ok(()) };
+        let memory = self.memory.as_ref().map(|(workspace, _)| workspace);
         observer.on(Event::Waits("looking how fast the copier itself is".to_owned()));
-        self.tool_bytes_per_s.set(ceiling::measure(system, &copied.corpus, &self.engine, &self.plan.options, cancel)?);
+        self.tool_bytes_per_s.set(ceiling::measure(system, &copied.corpus, &self.engine, &self.plan.options, memory, cancel)?);
         Ok(())
     }
 

@@ -16,6 +16,7 @@ mod evidence_fails;
 mod failures_hold;
 mod faults_hold;
 mod file_systems_hold;
+mod link_holds;
 mod program;
 mod proofs_hold;
 mod signals_hold;
