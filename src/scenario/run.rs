@@ -142,6 +142,7 @@ fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
         fill_percent: plan.fill_percent,
         state: plan.options.state.as_str(),
         control: plan.options.control,
+        evidence: plan.options.evidence,
         settle_s: plan.options.settle_time().as_secs_f64(),
         verify: plan.options.verify,
     };
@@ -333,7 +334,7 @@ impl<'a> Bench<'a> {
 
     fn watched<'w>(&'w self, title: &'w str, source: Option<Place<'w>>) -> Watched<'w> {
         let Around { system, host, observer, cancel, .. } = self.around;
-        Watched { system, host, observer, cancel, title, target: self.target_place(), source }
+        Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source }
     }
 
     fn target_place(&self) -> Place<'_> {

@@ -79,6 +79,8 @@ pub struct Watched<'a> {
     pub cancel: &'a Cancel,
     /// What the work is called: "run 2 of 3".
     pub title: &'a str,
+    /// Whether the window is watched while it is open; not to see what that costs.
+    pub evidence: bool,
     /// The drive that is written to.
     pub target: Place<'a>,
     /// The drive that is read from, where it is another.
@@ -124,6 +126,8 @@ pub struct Timed<'a> {
     pub start_ns: u64,
     /// Progress over time.
     pub samples: Samples,
+    /// Processor time that sampling took, ns; `None` where nothing was sampled.
+    pub evidence_ns: Option<u64>,
     /// What the samples are of.
     pub series: Vec<(String, Measured)>,
     before: Moment,
@@ -172,7 +176,7 @@ impl<'a> Watched<'a> {
         Moment {
             usage: [Usage::of_process(), Usage::of_children()],
             suspended_ns: self.system.clock.boot_ns().saturating_sub(self.system.clock.now_ns()),
-            processes: Processes::look(self.host),
+            processes: if self.evidence { Processes::look(self.host) } else { Processes::default() },
             source: self.source.map_or([None, None], |place| place.counted.read()),
             target: self.target.counted.read(),
         }
@@ -254,7 +258,7 @@ impl<'a> Watched<'a> {
             values
         };
         let mut opened: Option<(u64, Moment)> = None;
-        let (ended, samples) = sampled(system.clock, series.len(), look, || {
+        let watched_work = || {
             let mut open = || {
                 let moment = self.look();
                 opened = Some((system.clock.now_ns(), moment));
@@ -267,14 +271,21 @@ impl<'a> Watched<'a> {
                 None => (not_flushed("none", None, Answer::Unknown), None),
             };
             (done, returned_ns, durable_ns, flush)
-        });
+        };
+        let (ended, samples, evidence_ns) = if self.evidence {
+            let (ended, samples, used_ns) = sampled(system.clock, series.len(), look, watched_work);
+            (ended, samples, Some(used_ns))
+        } else {
+            series.clear();
+            (watched_work(), Samples::default(), None)
+        };
         let after = self.look();
         observer.on(Event::Ends);
         let (done, returned_ns, durable_ns, flush) = ended;
         let Some((start_ns, before)) = opened else {
             return Err(done.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
         };
-        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, series, before, after })
+        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, evidence_ns, series, before, after })
     }
 
     fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {
