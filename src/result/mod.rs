@@ -18,10 +18,10 @@ pub use document::{
     Summary, check_version,
 };
 pub use phase::{
-    Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline, Waits, Window,
-    Work,
+    BlockLatency, BlockRequests, BlockTrace, Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Mismatch, Overlap, Phase, Point,
+    Series, SlowFile, Source, Timeline, Waits, Window, Work,
 };
 pub use terms::{
-    Answer, Better, Call, Difference, DriveKind, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Severity, SourceKind, StartPoint,
-    Status, Verdict, Warmth,
+    Answer, Better, Between, BlockOp, BlockSpan, Call, Difference, DriveKind, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Severity,
+    SourceKind, StartPoint, Status, Verdict, Warmth,
 };
