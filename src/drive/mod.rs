@@ -1,5 +1,6 @@
 //! What lies under a directory that the user named: the drive, its counters, its space, and the workspace that holds all of copysim's on it.
 
+pub mod block_trace;
 pub mod counters;
 mod device;
 mod directory;

@@ -271,11 +271,12 @@ impl Plan {
             crate::cache::evict::Wanted::Warm => "read the source into the cache",
             crate::cache::evict::Wanted::AsIs => "leave caches as they are",
         };
+        let traced = if self.options.block_trace { " and traced" } else { "" };
         for run in 1..=self.runs {
             for copy in &self.copies {
                 let settle = humantime::format_duration(self.options.settle_time());
                 add(format!(
-                    "run {run}: flush, {cache}, wait until idle for {settle}; then, timed: copy {} ({}) to {}, and flush",
+                    "run {run}: flush, {cache}, wait until idle for {settle}; then, timed{traced}: copy {} ({}) to {}, and flush",
                     copy.corpus.id(),
                     Bytes(copy.corpus.byte_count()),
                     workspace.join("runs").display()

@@ -14,10 +14,11 @@ use super::options::Recorded;
 use super::plan::{Plan, Source};
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
-use super::window::{DriveCounters, Place, Watched};
+use super::window::{DriveCounters, Place, Traced, Watched};
 use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
+use crate::drive::block_trace::{self, Reads};
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
 use crate::engine::Engine;
@@ -182,6 +183,10 @@ impl<'a> Bench<'a> {
         let freed = memory::remove(around.system, &memory::place())?;
         if freed.files > 0 {
             around.observer.on(Event::Notice(format!("removed from memory what a run that was killed had left: {freed}")));
+        }
+        let traces = block_trace::clean(host);
+        if traces > 0 {
+            around.observer.on(Event::Notice(format!("ended {traces} block traces that runs that were killed had left")));
         }
         let target = open_workspace(around, &plan.target)?;
         let (source, memory) = match Self::open_source(plan, around) {
@@ -353,7 +358,13 @@ impl<'a> Bench<'a> {
         let Around { system, observer, cancel, .. } = *around;
         // A corpus in another place than the source's is not read from it.
         let source = source.filter(|_| matches!(ready, Ready::OnSource(_)));
-        let watched = Watched { system, observer, cancel, title: &title, target, source };
+        let reads = match (&source, ready) {
+            (Some(place), _) => Reads::Drive(place.drive),
+            (None, Ready::OnTarget(_)) => Reads::Target,
+            (None, _) => Reads::Nothing,
+        };
+        let traced = plan.options.block_trace.then_some(Traced { host: around.host, reads });
+        let watched = Watched { system, observer, cancel, title: &title, target, source, traced };
         let job = Job { watched, options: &plan.options, engine: &engine, from: &from, run: &run, began_ns, log: self.log.as_ref() };
         if let Some(log) = &self.log {
             log.begin_run(index);

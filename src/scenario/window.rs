@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::events::{Event, Observer};
 use crate::cache::flush::{Written, make_durable};
+use crate::drive::block_trace::{BlockTrace, Outcome, Reads};
 use crate::drive::counters::{Completions, wait_until_quiet};
 use crate::drive::{CounterReader, Counters, Drive};
 use crate::error::{Error, Result};
@@ -77,6 +78,17 @@ pub struct Watched<'a> {
     pub target: Place<'a>,
     /// The drive that is read from, where it is another.
     pub source: Option<Place<'a>>,
+    /// For the trace of the kernel's block events; `None` where none was asked for.
+    pub traced: Option<Traced<'a>>,
+}
+
+/// What a block trace needs to know.
+#[derive(Clone, Copy)]
+pub struct Traced<'a> {
+    /// Facts about the machine.
+    pub host: &'a Host,
+    /// Where the data of the work come from.
+    pub reads: Reads<'a>,
 }
 
 /// What was read at one moment.
@@ -119,6 +131,8 @@ pub struct Timed<'a> {
     pub samples: Samples,
     /// What the samples are of.
     pub series: Vec<(String, Measured)>,
+    /// What came of the block trace; `None` where none was asked for.
+    pub trace: Option<Outcome>,
     before: Moment,
     after: Moment,
 }
@@ -224,11 +238,17 @@ impl<'a> Watched<'a> {
             }
             values
         };
+        let trace = self.traced.map(|traced| BlockTrace::start(traced.host, self.target.drive, traced.reads, None));
+        let tracing = trace.as_ref().and_then(|trace| trace.as_ref().ok());
         let mut opened: Option<(u64, Moment)> = None;
         let (ended, samples) = sampled(system.clock, series.len(), look, || {
             let mut open = || {
                 let moment = self.look();
-                opened = Some((system.clock.now_ns(), moment));
+                let start = system.clock.now_ns();
+                opened = Some((start, moment));
+                if let Some(trace) = tracing {
+                    trace.open(start);
+                }
             };
             let mut done = run(&mut open);
             let start = opened.as_ref().map_or_else(|| system.clock.now_ns(), |(start, _)| *start);
@@ -237,15 +257,19 @@ impl<'a> Watched<'a> {
                 Some(written) => self.flush(&written, &mut done, start),
                 None => (not_flushed("none", None, Answer::Unknown), None),
             };
+            if let Some(trace) = tracing {
+                trace.close(start + durable_ns.unwrap_or(returned_ns));
+            }
             (done, returned_ns, durable_ns, flush)
         });
         let after = self.look();
+        let trace = trace.map(|trace| trace.map_or_else(Outcome::none, BlockTrace::finish));
         observer.on(Event::Ends);
         let (done, returned_ns, durable_ns, flush) = ended;
         let Some((start_ns, before)) = opened else {
             return Err(done.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
         };
-        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, series, before, after })
+        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, series, trace, before, after })
     }
 
     fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {
