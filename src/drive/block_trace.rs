@@ -69,6 +69,10 @@ impl BlockTrace {
     /// Why it can't be done, as a sentence without a capital.
     pub fn start(host: &Host, target: &Drive, reads: Reads<'_>, buffer_kib: Option<u64>) -> Result<Self, String> {
         let tracefs = find(host).ok_or("tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)")?;
+        Self::start_in(&tracefs, host, target, reads, buffer_kib)
+    }
+
+    fn start_in(tracefs: &Path, host: &Host, target: &Drive, reads: Reads<'_>, buffer_kib: Option<u64>) -> Result<Self, String> {
         let mut drives = vec![traceable(host, target, "target")?];
         let division = match reads {
             Reads::Drive(source) => {
@@ -78,7 +82,7 @@ impl BlockTrace {
             Reads::Target => Division::Directions,
             Reads::Nothing => Division::Target,
         };
-        let events = BlockEvents::start(&tracefs, &drives.concat(), buffer_kib).map_err(|error| match error.kind() {
+        let events = BlockEvents::start(tracefs, &drives.concat(), buffer_kib).map_err(|error| match error.kind() {
             std::io::ErrorKind::PermissionDenied => "the kernel's block events are for root alone".to_owned(),
             _ => format!("the kernel's block events can't be had: {error}"),
         })?;
@@ -190,13 +194,15 @@ impl Follower {
     }
 }
 
-/// Where tracefs is mounted.
+/// Where tracefs is mounted: the usual place before any other.
 fn find(host: &Host) -> Option<PathBuf> {
-    // A mounted debugfs mounts it below itself when it is looked at.
-    let below_debugfs = Path::new("/sys/kernel/debug/tracing");
     let mounts = host.bytes("/proc/self/mountinfo").map(|list| mounts::parse(&list)).unwrap_or_default();
-    let mounted = mounts.into_iter().find(|mount| mount.fs_type == "tracefs").map(|mount| mount.point);
-    mounted.or_else(|| host.fact(below_debugfs.join("trace_clock")).map(|_| below_debugfs.to_owned())).map(|path| host.path(path))
+    let mut places: Vec<PathBuf> = mounts.into_iter().filter(|mount| mount.fs_type == "tracefs").map(|mount| mount.point).collect();
+    places.sort_by_key(|place| place != Path::new("/sys/kernel/tracing"));
+    // A mounted debugfs mounts it below itself when it is looked at.
+    let below_debugfs = PathBuf::from("/sys/kernel/debug/tracing");
+    places.extend(host.fact(below_debugfs.join("trace_clock")).map(|_| below_debugfs));
+    places.first().map(|place| host.path(place))
 }
 
 /// The devices of a drive whose requests the kernel traces.
@@ -216,3 +222,7 @@ fn traceable(host: &Host, drive: &Drive, role: &str) -> Result<Vec<DeviceNumber>
 pub fn clean(host: &Host) -> usize {
     find(host).map_or(0, |tracefs| remove_left_over(&tracefs))
 }
+
+#[cfg(test)]
+#[path = "block_trace_tests.rs"]
+mod tests;

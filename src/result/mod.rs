@@ -3,6 +3,7 @@
 //! [`Document`] is the shape, [`flags`] the registry of reservations, [`summary`] what is derived from the runs, [`mask`] what is taken out of it
 //! before it leaves the machine, [`store`] where it lies, [`schema`] its JSON Schema.
 
+pub mod division;
 mod document;
 pub mod flags;
 pub mod mask;
