@@ -49,12 +49,16 @@ pub fn division(phase: &Phase) -> Option<Division> {
         machine_ns: time.outside_ns.saturating_add(call(Call::Generator)),
         unknown_ns: call(Call::Open) - opening - making,
     };
+    let kind = phase.source.map(|source| source.kind);
+    if kind == Some(SourceKind::Memory) {
+        // Reading from memory is no waiting for a drive.
+        divided.machine_ns = divided.machine_ns.saturating_add(std::mem::take(&mut divided.source_ns));
+    }
     let unseen = call(Call::Command).saturating_add(call(Call::Transfer));
     let alone = phase.engine.as_ref().is_none_or(|engine| engine.threads.is_none_or(|threads| threads == 1));
     let cpu = time.user_ns.zip(time.system_ns).map_or(0, |(user, system)| user.saturating_add(system));
-    let generated = phase.source.is_some_and(|source| source.kind == SourceKind::Generated);
     // The threads that make data have CPU time, too, and copying threads work beside each other.
-    let mut cpu_within = if alone && !generated { cpu.saturating_sub(divided.machine_ns) } else { 0 };
+    let mut cpu_within = if alone && kind != Some(SourceKind::Generated) { cpu.saturating_sub(divided.machine_ns) } else { 0 };
     match time.overlap_ns.filter(|_| alone) {
         Some(overlap) => divide_unseen(&mut divided, unseen, overlap),
         None => {
@@ -66,7 +70,7 @@ pub fn division(phase: &Phase) -> Option<Division> {
     }
     if unseen == 0 {
         // As many bytes were read as were written, and moving them within memory costs the same.
-        let [read, write] = [call(Call::Read), call(Call::Write)];
+        let [read, write] = [call(Call::Read).min(divided.source_ns), call(Call::Write)];
         let of_read = (cpu_within / 2).max(cpu_within.saturating_sub(write)).min(read);
         let of_write = (cpu_within - of_read).min(write);
         divided.source_ns -= of_read;
@@ -172,6 +176,9 @@ mod tests {
         let mut made = phase(&calls, 50, 250, None);
         made.source = Some(Source { kind: SourceKind::Generated, wait_ns: None });
         assert_eq!(parts(&made)[4], 50);
+        // Reading from memory is itself work of this machine.
+        made.source = Some(Source { kind: SourceKind::Memory, wait_ns: None });
+        assert_eq!(parts(&made), [0, 50, 0, 0, 950, 0]);
     }
 
     #[test]
