@@ -119,6 +119,18 @@ impl Drive {
         (!caches.is_empty() && caches.iter().all(Option::is_some)).then_some(false)
     }
 
+    /// Who, beside this machine's page cache, may hold what was read before, where the file system is of such a kind: dropping caches does not reach it.
+    #[must_use]
+    pub fn cache_elsewhere(&self) -> Option<&'static str> {
+        let fs_type = self.mount.as_ref().map(|mount| mount.fs_type.as_str());
+        match self.medium {
+            Medium::Network => Some("the machine that the share is on"),
+            Medium::Fuse => Some("the program behind the file system"),
+            _ if fs_type == Some("zfs") => Some("ZFS, in a cache of its own (ARC)"),
+            _ => None,
+        }
+    }
+
     /// The largest file that the file system can hold, where that is a limit which people meet: FAT stores lengths in 32 bits.
     #[must_use]
     pub fn max_file_bytes(&self) -> Option<u64> {

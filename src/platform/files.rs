@@ -138,6 +138,12 @@ pub trait Files: Send + Sync {
     fn resident_bytes(&self, file: &Handle, len: u64) -> io::Result<u64>;
     /// Where a file's data lie (FIEMAP).
     fn extents(&self, file: &Handle) -> io::Result<linux::Extents>;
+
+    /// Tells the device of all blocks of a directory's file system that they are unused, where it may; returns how many bytes that were.
+    ///
+    /// # Errors
+    /// What the system answered: no right, or a file system or device that can't.
+    fn trim(&self, dir: &Handle) -> io::Result<u64>;
     /// The space of the file system on which a file lies.
     fn space(&self, file: &Handle) -> io::Result<Space>;
 }
@@ -301,6 +307,10 @@ impl Files for OsFiles {
 
     fn extents(&self, file: &Handle) -> io::Result<linux::Extents> {
         linux::extents(file.as_fd())
+    }
+
+    fn trim(&self, dir: &Handle) -> io::Result<u64> {
+        linux::trim(dir.as_fd())
     }
 
     fn space(&self, file: &Handle) -> io::Result<Space> {

@@ -6,7 +6,7 @@ use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
 use super::{reservations, tables, words};
-use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseStatus, Verdict, Warmth};
+use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseKind, PhaseStatus, Verdict, Warmth};
 use crate::units::{Bytes, count};
 
 /// The width that everything fits in, except words that are longer.
@@ -63,6 +63,10 @@ fn facts(document: &Document) -> String {
             }
         }
     }
+    let prepared: Vec<String> = preparations(document).collect();
+    if !prepared.is_empty() {
+        fact("Prepared", prepared.join("; "));
+    }
     for found in &document.corpora {
         fact("Corpus", corpus(found));
     }
@@ -75,6 +79,22 @@ fn facts(document: &Document) -> String {
     }
     fact("Measured", program);
     lines.join("\n")
+}
+
+/// How the drive was brought into its state, step by step.
+fn preparations(document: &Document) -> impl Iterator<Item = String> + '_ {
+    let first = document.runs.iter().take(1).flat_map(|run| &run.phases);
+    first.filter(|phase| phase.kind == PhaseKind::Precondition).map(|phase| {
+        let what = match phase.name.as_str() {
+            "dirty" => format!("free space written all over ({})", Bytes(phase.bytes)),
+            "fill" => format!("filled with {} of new data", Bytes(phase.bytes)),
+            "trim" => format!("told what is free ({})", Bytes(phase.bytes)),
+            other => printable(other),
+        };
+        let because = phase.evidence.first().map_or_else(String::new, |evidence| format!(": {}", printable(&evidence.because)));
+        let failed = if phase.status == PhaseStatus::Ok { "" } else { ", which was not finished" };
+        format!("{what}{because}{failed}")
+    })
 }
 
 fn drive(document: &Document, drive: &Drive) -> String {

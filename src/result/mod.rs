@@ -19,8 +19,8 @@ pub use document::{
     Summary, check_version,
 };
 pub use phase::{
-    BlockLatency, BlockRequests, BlockTrace, Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Mismatch, Overlap, Phase, Point,
-    Series, SlowFile, Source, Timeline, Waits, Window, Work,
+    BlockLatency, BlockRequests, BlockTrace, Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Layout, Layouts, Mismatch, Overlap,
+    Phase, Point, Series, SlowFile, Source, Timeline, Waits, Window, Work,
 };
 pub use terms::{
     Answer, Better, Between, BlockOp, BlockSpan, Call, Difference, DriveKind, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Severity,

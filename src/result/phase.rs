@@ -49,6 +49,8 @@ pub struct Phase {
     pub source: Option<Source>,
     /// What the drives' own counters say, by drive id. A drive without counters is not in it.
     pub device: BTreeMap<String, DeviceCounters>,
+    /// Where the files' data lie on the drives.
+    pub layout: Option<Layouts>,
     /// Where the copier waited.
     pub time: Option<Waits>,
     /// The trace of the kernel's block events; null where none was asked for.
@@ -97,6 +99,7 @@ impl Phase {
             cache: None,
             source: None,
             device: BTreeMap::new(),
+            layout: None,
             time: None,
             block_trace: None,
             latency: Vec::new(),
@@ -251,6 +254,34 @@ pub struct DeviceCounters {
     pub inflight_union_ns: Option<u64>,
     /// The kernel's own figure for it, ns: an upper bound only.
     pub io_ticks_ns: Option<u64>,
+}
+
+/// Where data lie on the drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Layouts {
+    /// The source's files, all of them.
+    pub source: Option<Layout>,
+    /// A sample of the copied files.
+    pub copy: Option<Layout>,
+}
+
+/// Where the data of some files lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Layout {
+    /// Files looked at.
+    pub files: u64,
+    /// Their lengths, summed.
+    pub bytes: u64,
+    /// Pieces in which they lie.
+    pub extents: Option<u64>,
+    /// Bytes in pieces that other files share.
+    pub shared_bytes: Option<u64>,
+    /// Bytes that are allocated but not written.
+    pub unwritten_bytes: Option<u64>,
+    /// Bytes that the file system stores compressed or otherwise encoded.
+    pub encoded_bytes: Option<u64>,
+    /// The mean place of the data, bytes from the beginning of the file system's address space.
+    pub mean_place_bytes: Option<u64>,
 }
 
 /// Where the copier waited. `calls_ns` and `outside_ns` add up to the window; with several threads, to the sum of theirs.

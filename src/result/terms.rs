@@ -135,6 +135,12 @@ closed_set! {
         BelowCeilings = "below-ceilings",
         /// The measured drive was not kept waiting by the source.
         SourceNotLimit = "source-not-limit",
+        /// Names and attributes came from the drive, not from this machine's memory.
+        ColdMetadata = "cold-metadata",
+        /// The drive was in the state that was asked for.
+        State = "state",
+        /// Nobody else used the drives.
+        Alone = "alone",
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::events::{Event, Observer};
 use crate::cache::flush::{Written, make_durable};
 use crate::drive::block_trace::{BlockTrace, Outcome, Reads};
-use crate::drive::counters::{Completions, wait_until_quiet};
-use crate::drive::{CounterReader, Counters, Drive};
+use crate::drive::counters::{Completions, NotQuiet, wait_until_quiet};
+use crate::drive::{CounterReader, Counters, Drive, Moved, Processes};
 use crate::error::{Error, Result};
 use crate::measure::Samples;
 use crate::measure::sampler::sampled;
@@ -20,6 +20,9 @@ use crate::workload::copy::Copied;
 const QUIET: Duration = Duration::from_secs(1);
 /// No longer is waited for it, nor for an idle drive before a window.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a drive that does not become idle is watched, to know what others move on it.
+const BASELINE: Duration = Duration::from_secs(2);
 
 /// The counters of what is under a directory: of the nearest devices, and of the physical ones where these are others.
 pub struct DriveCounters {
@@ -38,7 +41,8 @@ impl DriveCounters {
     }
 
     /// What they say now, nearest first; a level that can't be read is left out.
-    fn read(&self) -> Levels {
+    #[must_use]
+    pub fn read(&self) -> Levels {
         [&self.nearest, &self.physical].map(|reader| reader.as_ref().and_then(|reader| reader.read().ok()))
     }
 }
@@ -68,6 +72,8 @@ pub struct Place<'a> {
 pub struct Watched<'a> {
     /// The system.
     pub system: System<'a>,
+    /// Facts about the machine.
+    pub host: &'a Host,
     /// Who watches.
     pub observer: &'a dyn Observer,
     /// Whether to stop.
@@ -78,17 +84,8 @@ pub struct Watched<'a> {
     pub target: Place<'a>,
     /// The drive that is read from, where it is another.
     pub source: Option<Place<'a>>,
-    /// For the trace of the kernel's block events; `None` where none was asked for.
-    pub traced: Option<Traced<'a>>,
-}
-
-/// What a block trace needs to know.
-#[derive(Clone, Copy)]
-pub struct Traced<'a> {
-    /// Facts about the machine.
-    pub host: &'a Host,
-    /// Where the data of the work come from.
-    pub reads: Reads<'a>,
+    /// Where the data of the work come from, for the trace of the kernel's block events; `None` where none was asked for.
+    pub traced: Option<Reads<'a>>,
 }
 
 /// What was read at one moment.
@@ -97,6 +94,7 @@ pub struct Moment {
     usage: [Usage; 2],
     /// For how long the machine had slept since it was started.
     suspended_ns: u64,
+    processes: Processes,
     source: Levels,
     target: Levels,
 }
@@ -151,6 +149,12 @@ impl Timed<'_> {
         self.after.suspended_ns.saturating_sub(self.before.suspended_ns)
     }
 
+    /// What processes moved.
+    #[must_use]
+    pub fn moved(&self) -> Moved {
+        self.after.processes.since(&self.before.processes)
+    }
+
     /// What the source's devices counted, where it is another drive than the target.
     #[must_use]
     pub fn source_counted(&self) -> Levels {
@@ -173,19 +177,22 @@ impl<'a> Watched<'a> {
         Moment {
             usage: [Usage::of_process(), Usage::of_children()],
             suspended_ns: self.system.clock.boot_ns().saturating_sub(self.system.clock.now_ns()),
+            processes: Processes::look(self.host),
             source: self.source.map_or([None, None], |place| place.counted.read()),
             target: self.target.counted.read(),
         }
     }
 
-    /// Waits until the drives have been idle for `time`.
+    /// Waits until the drives have been idle for `time`. Returns what they move while nothing of ours is under way, bytes/s: 0 for idle ones, `None` where
+    /// there are no counters or nothing was waited for.
     ///
     /// # Errors
     /// `Interrupted`.
-    pub fn settle(&self, time: Duration) -> Result<()> {
+    pub fn settle(&self, time: Duration) -> Result<Option<u64>> {
         if time.is_zero() {
-            return Ok(());
+            return Ok(None);
         }
+        let mut baseline = Some(0);
         let Self { system, observer, cancel, title, .. } = *self;
         observer.on(Event::Waits(format!("{title}: waiting until the drive has been idle for {}", humantime::format_duration(time))));
         for place in self.places() {
@@ -194,13 +201,26 @@ impl<'a> Watched<'a> {
                     if let Err(reason) = wait_until_quiet(reader, system.clock, Completions::OfAll, time, time + LONGEST_WAIT, cancel) {
                         cancel.check()?;
                         observer.on(Event::Notice(format!("{} was not idle before the window: {reason}", place.drive.path.display())));
+                        let moved = if matches!(reason, NotQuiet::StillBusy) { self.moved_meanwhile(reader, BASELINE)? } else { None };
+                        baseline = baseline.zip(moved).map(|(sum, moved)| sum + moved);
                     }
                 }
                 // Without counters there is nothing to see; a pause is what is left.
-                None => self.pause(time)?,
+                None => {
+                    self.pause(time)?;
+                    baseline = None;
+                }
             }
         }
-        Ok(())
+        Ok(baseline)
+    }
+
+    /// What a drive moves in a time in which nothing of ours is under way, bytes/s.
+    fn moved_meanwhile(&self, reader: &CounterReader, time: Duration) -> Result<Option<u64>> {
+        let before = reader.read().ok();
+        self.pause(time)?;
+        let moved = reader.read().ok().zip(before).map(|(after, before)| after.since(&before));
+        Ok(moved.map(|moved| (moved.read_bytes + moved.written_bytes) / time.as_secs().max(1)))
     }
 
     /// Waits, in pieces, so that whoever asks for the end need not wait for it.
@@ -238,7 +258,7 @@ impl<'a> Watched<'a> {
             }
             values
         };
-        let trace = self.traced.map(|traced| BlockTrace::start(traced.host, self.target.drive, traced.reads, None));
+        let trace = self.traced.map(|reads| BlockTrace::start(self.host, self.target.drive, reads, None));
         let tracing = trace.as_ref().and_then(|trace| trace.as_ref().ok());
         let mut opened: Option<(u64, Moment)> = None;
         let (ended, samples) = sampled(system.clock, series.len(), look, || {

@@ -12,5 +12,6 @@ mod measuring;
 mod person;
 mod refusals;
 mod rights;
+mod states;
 mod terminal;
 mod texts;
