@@ -55,6 +55,9 @@ pub struct Measuring {
     /// Refuse to write more than this
     #[arg(long, value_name = "BYTES")]
     max_write: Option<Bytes>,
+    /// Do not watch drives and processes while the clock runs: only to see what watching costs
+    #[arg(long, hide = true)]
+    no_evidence: bool,
     /// Do not read copies again and compare them
     #[arg(long)]
     no_verify: bool,
@@ -161,6 +164,7 @@ impl Measuring {
                 StateArg::Trimmed => State::Trimmed,
             },
             control: self.control,
+            evidence: !self.no_evidence,
             verify: !self.no_verify,
             keep: self.keep,
             max_time: self.max_time,

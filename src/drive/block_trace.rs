@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::{DeviceNumber, Drive, mounts};
 use crate::measure::block_trace::{Division, Figures, Tracker};
-use crate::platform::{BlockEvent, BlockEvents, Clock, Host, OsClock, remove_left_over};
+use crate::platform::{BlockEvent, BlockEvents, Clock, Host, OsClock, Usage, remove_left_over};
 use crate::units::count;
 
 /// Between two readings of the kernel's buffers.
@@ -37,13 +37,15 @@ pub struct Outcome {
     pub figures: Result<Figures, String>,
     /// Events lost; `None` where that is not known.
     pub lost: Option<u64>,
+    /// Processor time that reading and following them took, ns.
+    pub cpu_ns: u64,
 }
 
 impl Outcome {
     /// Nothing came of it, for this reason.
     #[must_use]
     pub fn none(reason: String) -> Self {
-        Self { figures: Err(reason), lost: None }
+        Self { figures: Err(reason), lost: None, cpu_ns: 0 }
     }
 }
 
@@ -157,7 +159,8 @@ fn follow(mut events: BlockEvents, tracker: Tracker, edges: &Mutex<Edges>, stopp
         Some(lost) => Err(format!("{} of the kernel's block events were lost: they came faster than they were read", count(lost))),
         None => Err("whether block events were lost is not known".to_owned()),
     });
-    Outcome { figures, lost }
+    let used = Usage::of_thread();
+    Outcome { figures, lost, cpu_ns: used.user_ns + used.system_ns }
 }
 
 struct Follower {

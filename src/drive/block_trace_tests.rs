@@ -86,7 +86,7 @@ fn a_window_is_traced_and_what_lies_outside_it_is_not() {
     let closed = OsClock.now_ns();
     trace.close(closed);
     rig.write(25);
-    let Outcome { figures, lost } = trace.finish();
+    let Outcome { figures, lost, .. } = trace.finish();
     let figures = figures.unwrap();
     let drive = &figures.drives[0];
     assert_eq!(lost, Some(0));
@@ -107,7 +107,7 @@ fn a_trace_that_lost_events_tells_nothing() {
     trace.open(OsClock.now_ns());
     rig.write(4000);
     trace.close(OsClock.now_ns());
-    let Outcome { figures, lost } = trace.finish();
+    let Outcome { figures, lost, .. } = trace.finish();
     let reason = figures.unwrap_err();
     assert!(lost.unwrap() > 0 && reason.contains("were lost"), "{lost:?} {reason}");
 }
@@ -125,51 +125,36 @@ fn a_trace_that_is_dropped_leaves_nothing() {
     assert!(instances().filter(|name| ours.contains(name)).count() < ours.len());
 }
 
-/// A machine of files alone.
-fn machine(mounts: &str, queues: &[&str]) -> tempfile::TempDir {
+/// A machine of files alone, with a stick that has a queue of requests or none.
+fn machine(mounts: &str, has_queue: bool) -> (tempfile::TempDir, Host) {
     let root = tempfile::tempdir().unwrap();
+    let device = root.path().join("sys/devices/sda");
+    std::fs::create_dir_all(&device).unwrap();
     std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
-    std::fs::write(root.path().join("proc/self/mountinfo"), mounts).unwrap();
-    for queue in queues {
-        std::fs::create_dir_all(root.path().join("sys/dev/block").join(queue).join("mq/0")).unwrap();
+    std::fs::create_dir_all(root.path().join("sys/dev/block")).unwrap();
+    std::fs::write(device.join("dev"), "8:0\n").unwrap();
+    std::os::unix::fs::symlink("../../devices/sda", root.path().join("sys/dev/block/8:0")).unwrap();
+    std::fs::write(root.path().join("proc/self/mountinfo"), format!("29 1 8:0 / /stick rw - vfat /dev/sda rw\n{mounts}")).unwrap();
+    if has_queue {
+        std::fs::create_dir_all(device.join("mq/0")).unwrap();
     }
-    root
-}
-
-fn drive_on(number: DeviceNumber) -> Drive {
-    let device = super::super::Device {
-        name: "sda".to_owned(),
-        number,
-        model: None,
-        size_bytes: None,
-        rotational: None,
-        removable: None,
-        volatile_cache: None,
-        transport: None,
-        backing_file: None,
-        direct_io: None,
-        under: Vec::new(),
-    };
-    Drive {
-        path: "/stick".into(),
-        file_system: number,
-        mount: None,
-        medium: super::super::Medium::Block,
-        devices: vec![device],
-        is_system_disk: None,
-    }
+    let host = Host::at(root.path());
+    (root, host)
 }
 
 #[test]
 fn why_there_is_no_trace_is_told() {
     const TRACEFS: &str = "30 24 0:7 / /trace rw - tracefs tracefs rw\n";
-    let reason =
-        |root: &tempfile::TempDir, target: &Drive, reads: Reads<'_>| BlockTrace::start(&Host::at(root.path()), target, reads, None).unwrap_err();
-    let (stick, nowhere) = (drive_on((8, 0)), Drive { devices: Vec::new(), ..drive_on((0, 40)) });
-    assert!(reason(&machine("", &["8:0"]), &stick, Reads::Target).contains("tracefs is not mounted"));
-    assert!(reason(&machine(TRACEFS, &["8:0"]), &nowhere, Reads::Target).contains("the target lies on no block device"));
-    assert!(reason(&machine(TRACEFS, &["8:0"]), &stick, Reads::Drive(&nowhere)).contains("the source lies on no block device"));
-    assert!(reason(&machine(TRACEFS, &[]), &stick, Reads::Target).contains("the target's device has no queue"));
-    assert!(reason(&machine(TRACEFS, &["8:0"]), &stick, Reads::Target).contains("can't be had"));
-    assert_eq!(clean(&Host::at(machine(TRACEFS, &[]).path())), 0);
+    let reason = |(_root, host): &(tempfile::TempDir, Host), of: &dyn Fn(&Drive, &Drive) -> Option<String>| {
+        let [stick, nowhere] = [("/stick", (8, 0)), ("/elsewhere", (0, 40))].map(|(path, number)| Drive::of(host, path.into(), number));
+        of(&stick, &nowhere).unwrap()
+    };
+    let start = |host: &Host, target: &Drive, reads: Reads<'_>| BlockTrace::start(host, target, reads, None).err();
+    let (without, with, queueless) = (machine("", true), machine(TRACEFS, true), machine(TRACEFS, false));
+    assert!(reason(&without, &|stick, _| start(&without.1, stick, Reads::Target)).contains("tracefs is not mounted"));
+    assert!(reason(&with, &|_, nowhere| start(&with.1, nowhere, Reads::Target)).contains("the target lies on no block device"));
+    assert!(reason(&with, &|stick, nowhere| start(&with.1, stick, Reads::Drive(nowhere))).contains("the source lies on no block device"));
+    assert!(reason(&queueless, &|stick, _| start(&queueless.1, stick, Reads::Target)).contains("the target's device has no queue"));
+    assert!(reason(&with, &|stick, _| start(&with.1, stick, Reads::Target)).contains("can't be had"));
+    assert_eq!(clean(&with.1), 0);
 }

@@ -238,6 +238,12 @@ impl Usage {
         Self::ask(libc::RUSAGE_SELF)
     }
 
+    /// The usage of the calling thread.
+    #[must_use]
+    pub fn of_thread() -> Self {
+        Self::ask(libc::RUSAGE_THREAD)
+    }
+
     /// The usage of children that have ended and were waited for.
     #[must_use]
     pub fn of_children() -> Self {
@@ -251,7 +257,7 @@ impl Usage {
     }
 
     fn ask(who: libc::c_int) -> Self {
-        // SAFETY: an all-zero rusage is valid, and the call fills in the one that it is given; it cannot fail for these two.
+        // SAFETY: an all-zero rusage is valid, and the call fills in the one that it is given; it cannot fail for these.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             libc::getrusage(who, &raw mut usage);

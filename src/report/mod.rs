@@ -1,5 +1,7 @@
 //! Views of a record: each computed from the document alone, at any time, on any machine.
 
+pub mod card;
+mod differences;
 mod format;
 mod group;
 mod printable;
@@ -8,6 +10,7 @@ mod tables;
 mod text;
 mod words;
 
+pub use differences::differences;
 pub use printable::{printable, wrap};
 
 use crate::result::Document;

@@ -56,7 +56,8 @@ pub fn division(phase: &Phase) -> Option<Division> {
     }
     let unseen = call(Call::Command).saturating_add(call(Call::Transfer));
     let alone = phase.engine.as_ref().is_none_or(|engine| engine.threads.is_none_or(|threads| threads == 1));
-    let cpu = time.user_ns.zip(time.system_ns).map_or(0, |(user, system)| user.saturating_add(system));
+    // What watches the copier is no part of it.
+    let cpu = time.user_ns.zip(time.system_ns).map_or(0, |(user, system)| user.saturating_add(system)).saturating_sub(time.evidence_ns.unwrap_or(0));
     // The threads that make data have CPU time, too, and copying threads work beside each other.
     let mut cpu_within = if alone && kind != Some(SourceKind::Generated) { cpu.saturating_sub(divided.machine_ns) } else { 0 };
     match time.overlap_ns.filter(|_| alone) {
@@ -144,7 +145,14 @@ mod tests {
             both_ns,
             none_ns,
         });
-        phase.time = Some(Waits { calls_ns: calls.iter().copied().collect(), outside_ns, user_ns: Some(0), system_ns: Some(cpu_ns), overlap_ns });
+        phase.time = Some(Waits {
+            calls_ns: calls.iter().copied().collect(),
+            outside_ns,
+            user_ns: Some(0),
+            system_ns: Some(cpu_ns),
+            evidence_ns: None,
+            overlap_ns,
+        });
         phase
     }
 
@@ -171,7 +179,11 @@ mod tests {
         // Fifty were outside calls anyway; of the other sixty half is each side's.
         assert_eq!(parts(&phase(&calls, 50, 110, None)), [870, 20, 0, 0, 110, 0]);
         // Writing did nothing else, and reading the rest.
-        assert_eq!(parts(&phase(&calls, 50, 250, None)), [750, 0, 0, 0, 250, 0]);
+        let mut copy = phase(&calls, 50, 250, None);
+        assert_eq!(parts(&copy), [750, 0, 0, 0, 250, 0]);
+        // What watched was no part of it.
+        copy.time.as_mut().unwrap().evidence_ns = Some(140);
+        assert_eq!(parts(&copy), [870, 20, 0, 0, 110, 0]);
         // With data that are made beside, CPU time is not the copier's.
         let mut made = phase(&calls, 50, 250, None);
         made.source = Some(Source { kind: SourceKind::Generated, wait_ns: None });

@@ -295,6 +295,8 @@ pub struct Waits {
     pub user_ns: Option<u64>,
     /// CPU time of this process in the kernel, ns.
     pub system_ns: Option<u64>,
+    /// CPU time in the window of what watches the copier: the cost of the evidence, part of this process's own, ns.
+    pub evidence_ns: Option<u64>,
     /// What the devices did meanwhile, from the block trace. Its parts add up to the window, to `durable_ns` or, without one, to `returned_ns`.
     pub overlap_ns: Option<Overlap>,
 }

@@ -103,6 +103,12 @@ impl Job<'_> {
         }
     }
 
+    /// What the links of the drives can carry: the slower of both, of which one may be unknown.
+    fn link_bytes_per_s(&self) -> Option<u64> {
+        let places = std::iter::once(self.watched.target).chain(self.watched.source);
+        places.filter_map(|place| place.drive.link_bytes_per_s()).min()
+    }
+
     fn same_drive(&self) -> bool {
         self.source_place().is_some_and(|place| place.id == self.watched.target.id)
     }
@@ -258,7 +264,7 @@ fn observed(
         system_ns: cpu.system_ns,
         read_ns: is_own.then_some(read_ns),
         tool_bytes_per_s: job.tool_bytes_per_s,
-        link_bytes_per_s: None,
+        link_bytes_per_s: job.link_bytes_per_s(),
         target_busy_ns: None,
         own_io: moved.own,
         others_io: moved.others,

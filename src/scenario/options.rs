@@ -57,6 +57,8 @@ pub struct Options {
     pub state: State,
     /// Whether the same work is done once more with data that the drive has never seen.
     pub control: bool,
+    /// Whether the window is watched while it is open.
+    pub evidence: bool,
     /// Whether copies are read again and compared.
     pub verify: bool,
     /// Whether the last copy is kept.
@@ -95,6 +97,7 @@ impl Default for Options {
             fill: None,
             state: State::AsIs,
             control: false,
+            evidence: true,
             verify: true,
             keep: false,
             max_time: None,
@@ -135,6 +138,8 @@ pub struct Recorded<'a> {
     pub state: &'a str,
     /// Whether a control was made.
     pub control: bool,
+    /// Whether the window was watched while it was open.
+    pub evidence: bool,
     /// Seconds of idleness before each window.
     pub settle_s: f64,
     /// Whether copies are compared.

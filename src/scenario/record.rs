@@ -75,6 +75,7 @@ pub(super) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, pha
         outside_ns: done.thread_ns.saturating_sub(calls.total_ns()),
         user_ns: Some(usage.user_ns),
         system_ns: Some(usage.system_ns),
+        evidence_ns: timed.evidence_ns,
         overlap_ns: None,
     });
     phase.latency = calls.latencies().iter().map(|(op, histogram)| Latency::of(*op, StartPoint::Submit, histogram)).collect();

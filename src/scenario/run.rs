@@ -57,9 +57,13 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     let id = blake3::hash(format!("{started_at} {} {began_ns}", std::process::id()).as_bytes()).to_hex()[..12].to_owned();
     let mut document = Document::begin(id, started_at, copysim);
     document.label.clone_from(&plan.options.label);
-    document.hosts.push(facts::host(around.host, "h0", plan.options.identify));
+    document.hosts.push(crate::drive::host::read(around.host, "h0", plan.options.identify));
     describe(plan, around, &mut document);
     let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
+    facts::after(around.host, &plan.target_drive, "d0", &mut document.drives);
+    if let Source::Directory(_, drive) = &plan.source {
+        facts::after(around.host, drive, "d1", &mut document.drives);
+    }
     document.flags.extend(compare(plan, &document));
     document.summary = summary::summarise(&document);
     conclude(&mut document, &outcome, plan.runs, plan.options.strict);
@@ -111,11 +115,12 @@ fn conclude(document: &mut Document, outcome: &Result<()>, planned: u32, strict:
 }
 
 fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
-    document.drives = facts::drives(around.system, &plan.target_drive, "d0", "h0");
+    let drives = |drive: &Drive, id: &str| facts::drives(around.host, facts::space(around.system, drive), drive, id, "h0");
+    document.drives = drives(&plan.target_drive, "d0");
     let source = match &plan.source {
         Source::Target => Some("d0"),
         Source::Directory(_, drive) => {
-            document.drives.extend(facts::drives(around.system, drive, "d1", "h0"));
+            document.drives.extend(drives(drive, "d1"));
             Some("d1")
         }
         Source::Memory(path) => {
@@ -138,6 +143,7 @@ fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
         fill_percent: plan.fill_percent,
         state: plan.options.state.as_str(),
         control: plan.options.control,
+        evidence: plan.options.evidence,
         settle_s: plan.options.settle_time().as_secs_f64(),
         verify: plan.options.verify,
     };
@@ -333,7 +339,7 @@ impl<'a> Bench<'a> {
 
     fn watched<'w>(&'w self, title: &'w str, source: Option<Place<'w>>) -> Watched<'w> {
         let Around { system, host, observer, cancel, .. } = self.around;
-        Watched { system, host, observer, cancel, title, target: self.target_place(), source, traced: None }
+        Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source, traced: None }
     }
 
     fn target_place(&self) -> Place<'_> {

@@ -80,6 +80,8 @@ pub struct Watched<'a> {
     pub cancel: &'a Cancel,
     /// What the work is called: "run 2 of 3".
     pub title: &'a str,
+    /// Whether the window is watched while it is open; not to see what that costs.
+    pub evidence: bool,
     /// The drive that is written to.
     pub target: Place<'a>,
     /// The drive that is read from, where it is another.
@@ -127,6 +129,8 @@ pub struct Timed<'a> {
     pub start_ns: u64,
     /// Progress over time.
     pub samples: Samples,
+    /// Processor time that sampling and tracing took, ns; `None` where neither was done.
+    pub evidence_ns: Option<u64>,
     /// What the samples are of.
     pub series: Vec<(String, Measured)>,
     /// What came of the block trace; `None` where none was asked for.
@@ -177,7 +181,7 @@ impl<'a> Watched<'a> {
         Moment {
             usage: [Usage::of_process(), Usage::of_children()],
             suspended_ns: self.system.clock.boot_ns().saturating_sub(self.system.clock.now_ns()),
-            processes: Processes::look(self.host),
+            processes: if self.evidence { Processes::look(self.host) } else { Processes::default() },
             source: self.source.map_or([None, None], |place| place.counted.read()),
             target: self.target.counted.read(),
         }
@@ -261,7 +265,7 @@ impl<'a> Watched<'a> {
         let trace = self.traced.map(|reads| BlockTrace::start(self.host, self.target.drive, reads, None));
         let tracing = trace.as_ref().and_then(|trace| trace.as_ref().ok());
         let mut opened: Option<(u64, Moment)> = None;
-        let (ended, samples) = sampled(system.clock, series.len(), look, || {
+        let watched_work = || {
             let mut open = || {
                 let moment = self.look();
                 let start = system.clock.now_ns();
@@ -281,15 +285,26 @@ impl<'a> Watched<'a> {
                 trace.close(start + durable_ns.unwrap_or(returned_ns));
             }
             (done, returned_ns, durable_ns, flush)
-        });
+        };
+        let (ended, samples, evidence_ns) = if self.evidence {
+            let (ended, samples, used_ns) = sampled(system.clock, series.len(), look, watched_work);
+            (ended, samples, Some(used_ns))
+        } else {
+            series.clear();
+            (watched_work(), Samples::default(), None)
+        };
         let after = self.look();
         let trace = trace.map(|trace| trace.map_or_else(Outcome::none, BlockTrace::finish));
+        let evidence_ns = match (evidence_ns, trace.as_ref().map(|outcome| outcome.cpu_ns)) {
+            (None, None) => None,
+            (sampled, traced) => Some(sampled.unwrap_or(0) + traced.unwrap_or(0)),
+        };
         observer.on(Event::Ends);
         let (done, returned_ns, durable_ns, flush) = ended;
         let Some((start_ns, before)) = opened else {
             return Err(done.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
         };
-        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, series, trace, before, after })
+        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, evidence_ns, series, trace, before, after })
     }
 
     fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {

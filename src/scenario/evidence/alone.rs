@@ -42,7 +42,7 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
     }
     if share > FOREIGN_SHARE {
         if let Some(busiest) = &seen.busiest {
-            because += &format!("; the busiest program was {busiest}");
+            because += &format!("; the program that moved most, on whatever drive, was {busiest}");
         }
         found.flags.push(flags::FOREIGN_IO.flag(Some(&because), None));
         return found.prove(Proof::Alone, Verdict::Fails, because);

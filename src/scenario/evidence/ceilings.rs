@@ -13,6 +13,9 @@ const TOLERANCE: f64 = 1.01;
 const SECOND_NS: u64 = 1_000_000_000;
 
 pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
+    if seen.shares_blocks() {
+        return found.prove(Proof::BelowCeilings, Verdict::Unknown, "blocks were shared: there is no rate to compare");
+    }
     let tool_share = (seen.tool_ns + seen.system_ns) as f64 / seen.thread_ns.max(1) as f64;
     let copied = |ns: u64| seen.bytes as f64 * 1e9 / ns.max(1) as f64;
     let of_copier = if seen.copier == Copier::OtherProgram { "the other program's processor time is" } else { "copysim itself took" };

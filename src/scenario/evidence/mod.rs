@@ -189,11 +189,12 @@ impl Observed {
         }
     }
 
-    /// The same of writes: by what the kernel booked to all others, as if all of it had gone to this drive.
+    /// The same of writes, where the drive took so many more than it had to that there is room for it: by what the kernel booked to all others, as if all of
+    /// it had gone to this drive.
     fn others_may_have_written(&self) -> bool {
         let written_by_us = |counters: &Counters| counters.written_bytes.saturating_sub(self.others_io.written_bytes);
-        least_share(&self.target_counted, written_by_us, self.bytes).is_some_and(|share| share < MOVED_SHARE)
-            || self.hidden_processes && self.is_crowded(&self.target_counted, |counters| counters.written_bytes, self.bytes)
+        let certain = least_share(&self.target_counted, written_by_us, self.bytes).is_some_and(|share| share >= MOVED_SHARE);
+        self.is_crowded(&self.target_counted, |counters| counters.written_bytes, self.bytes) && (self.hidden_processes || !certain)
     }
 
     fn is_crowded(&self, levels: &[Counters], moved: impl Fn(&Counters) -> u64, bytes: u64) -> bool {

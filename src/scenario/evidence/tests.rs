@@ -228,9 +228,11 @@ fn what_the_kernel_booked_to_us_proves_more_than_what_a_drive_served() {
     let busy = |own| Observed { source_counted: vec![counted(3 * GB)], own_io: Some(io(own, GB)), ..sound() };
     let verdict = |seen: &Observed| conclude(seen).evidence.iter().find(|evidence| evidence.proof == Proof::Cold).map(|evidence| evidence.verdict);
     assert_eq!([GB, GB / 2].map(|own| verdict(&busy(own))), [Some(Verdict::Holds), Some(Verdict::Unknown)]);
-    let crowded = |others| Observed { target_counted: vec![counted(GB)], others_io: io(0, others), ..sound() };
+    let crowded = |others| Observed { target_counted: vec![counted(2 * GB)], others_io: io(0, others), ..sound() };
     let moved = |seen: &Observed| conclude(seen).evidence.iter().find(|evidence| evidence.proof == Proof::Moved).map(|evidence| evidence.verdict);
-    assert_eq!([0, GB / 2].map(|others| moved(&crowded(others))), [Some(Verdict::Holds), Some(Verdict::Unknown)]);
+    assert_eq!([GB, 2 * GB].map(|others| moved(&crowded(others))), [Some(Verdict::Holds), Some(Verdict::Unknown)]);
+    // Others work elsewhere all the time: where the drive took no more than it had to, they took no part.
+    assert_eq!(moved(&Observed { others_io: io(0, 9 * GB), ..sound() }), Some(Verdict::Holds));
 }
 
 #[test]
