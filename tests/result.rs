@@ -76,6 +76,15 @@ fn several_phases_and_drives_keep_apart() {
 }
 
 #[test]
+fn a_block_trace_shows_what_the_devices_did_or_why_that_is_not_known() {
+    insta::assert_snapshot!(text(&records::traced(&[])));
+    let lost = text(&records::traced(&[0, 1, 2]));
+    let section = lost.split("\n\n").find(|section| section.starts_with("WHAT THE DEVICES DID MEANWHILE")).unwrap();
+    assert!(section.contains("not known: 1,406 of the kernel's block events were lost") && !section.contains('%'), "{section}");
+    assert!(!text(&good()).contains("MEANWHILE"), "nobody asked");
+}
+
+#[test]
 fn nothing_from_outside_can_steer_the_terminal() {
     let mut document = good();
     let evil = "\u{1b}]0;gotcha\u{7}\u{202e}\u{9b}2J\n";

@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod ata;
+pub mod block_trace;
 pub mod counters;
 mod device;
 mod directory;

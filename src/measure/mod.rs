@@ -1,5 +1,6 @@
 //! Time, counts and what follows from them.
 
+pub mod block_trace;
 pub mod calls;
 mod histogram;
 pub mod sampler;

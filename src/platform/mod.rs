@@ -8,6 +8,7 @@ mod host;
 mod linux;
 mod lock;
 mod programs;
+mod tracefs;
 
 pub use beneath::{grant_owner, open_dir_beneath};
 pub use caches::{Caches, OsCaches};
@@ -16,6 +17,7 @@ pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer
 pub use host::{Fact, Host, append, read_optional, read_text, umask, write_atomically};
 pub use linux::{Extents, Usage, die_with_parent};
 pub use lock::{Locking, NameLock, lock_file, lock_name};
+pub use tracefs::{BlockEvent, BlockEvents, BlockPoint, remove_left_over};
 
 /// The system that work is done on: one value carries every way out of the program, so that a test can replace any of them.
 #[derive(Clone, Copy)]

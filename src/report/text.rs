@@ -216,6 +216,7 @@ fn section(group: &Group<'_>) -> Vec<String> {
     };
     let waits = tables::waits(typical).unwrap_or_else(tables::missing);
     parts.push(format!("WHERE THE COPIER WAITED ({of})\n{waits}"));
+    parts.extend(tables::meanwhile(group.document, typical).map(|text| format!("WHAT THE DEVICES DID MEANWHILE ({of})\n{text}")));
     parts.extend(tables::latencies(typical).map(|table| format!("HOW LONG OPERATIONS TOOK ({of})\n{table}")));
     let devices = tables::devices(group.document, typical).unwrap_or_else(tables::missing);
     parts.push(format!("WHAT THE DRIVE MOVED ({of})\n{devices}"));

@@ -4,6 +4,7 @@
 //! before it leaves the machine, [`differences`] in what two of them differ, [`store`] where it lies, [`schema`] its JSON Schema.
 
 mod differences;
+pub mod division;
 mod document;
 pub mod flags;
 mod hardware;
@@ -22,10 +23,10 @@ pub use document::{
 };
 pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
 pub use phase::{
-    Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Layout, Layouts, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline,
-    Waits, Window, Work,
+    BlockLatency, BlockRequests, BlockTrace, Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Layout, Layouts, Mismatch, Overlap,
+    Phase, Point, Series, SlowFile, Source, Timeline, Waits, Window, Work,
 };
 pub use terms::{
-    Answer, Better, Call, Difference, DriveKind, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Reading, Severity, SourceKind,
-    StartPoint, Status, Unit, Verdict, Warmth, Worse,
+    Answer, Better, Between, BlockOp, BlockSpan, Call, Difference, DriveKind, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Reading,
+    Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
 };

@@ -199,6 +199,8 @@ closed_set! {
         Generator = "generator",
         /// Waiting for another program that copies.
         Command = "command",
+        /// Nothing to do: before a thread got its first file, between files that were not handed out yet, and after its last until all had ended.
+        Idle = "idle",
     }
 }
 
@@ -223,6 +225,44 @@ closed_set! {
         File = "file",
         /// A program until it is ready.
         Ready = "ready",
+    }
+}
+
+closed_set! {
+    /// What a block device was asked for.
+    BlockOp {
+        /// Reading.
+        Read = "read",
+        /// Writing.
+        Write = "write",
+        /// Emptying its cache to the medium.
+        Flush = "flush",
+        /// Forgetting sectors.
+        Discard = "discard",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
+closed_set! {
+    /// Which part of a request's way a latency of a block device is of.
+    BlockSpan {
+        /// From when it was asked for, or the oldest of what was joined into it, until the device got it.
+        QueueToDispatch = "queue-to-dispatch",
+        /// From when the device got it to its last answer.
+        DispatchToComplete = "dispatch-to-complete",
+    }
+}
+
+closed_set! {
+    /// What the source and the target of an overlap are.
+    Between {
+        /// Two drives.
+        Drives = "drives",
+        /// One drive that is both: reading is the source's part, everything else the target's.
+        Directions = "directions",
+        /// A target alone: nothing was read from a drive.
+        Target = "target",
     }
 }
 

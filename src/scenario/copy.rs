@@ -9,6 +9,7 @@ use super::layout::Layout;
 use super::options::Options;
 use super::record;
 use super::stage::{Staged, makers};
+use super::traced;
 use super::window::{Place, Timed, Watched, Work};
 use crate::cache::evict::{Prepared, prepare};
 use crate::cache::flush::Written;
@@ -131,6 +132,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     cancel.check()?;
     let mut timed = window(job)?;
     record::window(job, &timed, phase);
+    traced::record(&watched, &timed, phase);
     if let Some(cache) = &cache {
         phase.cache = Some(record::cache(cache));
     }

@@ -19,4 +19,5 @@ mod record;
 pub mod run;
 pub mod spec;
 pub mod stage;
+mod traced;
 pub mod window;

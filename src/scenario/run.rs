@@ -21,6 +21,7 @@ use super::window::{DriveCounters, Place, Watched};
 use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
+use crate::drive::block_trace::{self, Reads};
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
 use crate::engine::Engine;
@@ -210,6 +211,10 @@ impl<'a> Bench<'a> {
         if freed.files > 0 {
             around.observer.on(Event::Notice(format!("removed from memory what a run that was killed had left: {freed}")));
         }
+        let traces = block_trace::clean(host);
+        if traces > 0 {
+            around.observer.on(Event::Notice(format!("ended {traces} block traces that runs that were killed had left")));
+        }
         let target = open_workspace(around, &plan.target)?;
         let (source, memory) = match Self::open_source(plan, around) {
             Ok(opened) => opened,
@@ -335,7 +340,7 @@ impl<'a> Bench<'a> {
 
     fn watched<'w>(&'w self, title: &'w str, source: Option<Place<'w>>) -> Watched<'w> {
         let Around { system, host, observer, cancel, .. } = self.around;
-        Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source }
+        Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source, traced: None }
     }
 
     fn target_place(&self) -> Place<'_> {
@@ -457,7 +462,14 @@ impl<'a> Bench<'a> {
         };
         let run = self.target.new_run()?;
         // A corpus in another place than the source's is not read from it.
-        let watched = self.watched(title, source.filter(|_| matches!(ready, Ready::OnSource(_))));
+        let source = source.filter(|_| matches!(ready, Ready::OnSource(_)));
+        let reads = match (&source, ready) {
+            (Some(place), _) => Reads::Drive(place.drive),
+            (None, Ready::OnTarget(_)) => Reads::Target,
+            (None, _) => Reads::Nothing,
+        };
+        let traced = plan.options.block_trace.then_some(reads);
+        let watched = Watched { traced, ..self.watched(title, source) };
         let job = Job {
             watched,
             options: &plan.options,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::events::{Event, Observer};
 use crate::cache::flush::{Written, make_durable};
+use crate::drive::block_trace::{BlockTrace, Outcome, Reads};
 use crate::drive::counters::{Completions, NotQuiet, wait_until_quiet};
 use crate::drive::{CounterReader, Counters, Drive, Moved, Processes};
 use crate::error::{Error, Result};
@@ -85,6 +86,8 @@ pub struct Watched<'a> {
     pub target: Place<'a>,
     /// The drive that is read from, where it is another.
     pub source: Option<Place<'a>>,
+    /// Where the data of the work come from, for the trace of the kernel's block events; `None` where none was asked for.
+    pub traced: Option<Reads<'a>>,
 }
 
 /// What was read at one moment.
@@ -126,10 +129,12 @@ pub struct Timed<'a> {
     pub start_ns: u64,
     /// Progress over time.
     pub samples: Samples,
-    /// Processor time that sampling took, ns; `None` where nothing was sampled.
+    /// Processor time that sampling and tracing took, ns; `None` where neither was done.
     pub evidence_ns: Option<u64>,
     /// What the samples are of.
     pub series: Vec<(String, Measured)>,
+    /// What came of the block trace; `None` where none was asked for.
+    pub trace: Option<Outcome>,
     before: Moment,
     after: Moment,
 }
@@ -257,11 +262,17 @@ impl<'a> Watched<'a> {
             }
             values
         };
+        let trace = self.traced.map(|reads| BlockTrace::start(self.host, self.target.drive, reads, None));
+        let tracing = trace.as_ref().and_then(|trace| trace.as_ref().ok());
         let mut opened: Option<(u64, Moment)> = None;
         let watched_work = || {
             let mut open = || {
                 let moment = self.look();
-                opened = Some((system.clock.now_ns(), moment));
+                let start = system.clock.now_ns();
+                opened = Some((start, moment));
+                if let Some(trace) = tracing {
+                    trace.open(start);
+                }
             };
             let mut done = run(&mut open);
             let start = opened.as_ref().map_or_else(|| system.clock.now_ns(), |(start, _)| *start);
@@ -270,6 +281,9 @@ impl<'a> Watched<'a> {
                 Some(written) => self.flush(&written, &mut done, start),
                 None => (not_flushed("none", None, Answer::Unknown), None),
             };
+            if let Some(trace) = tracing {
+                trace.close(start + durable_ns.unwrap_or(returned_ns));
+            }
             (done, returned_ns, durable_ns, flush)
         };
         let (ended, samples, evidence_ns) = if self.evidence {
@@ -280,12 +294,17 @@ impl<'a> Watched<'a> {
             (watched_work(), Samples::default(), None)
         };
         let after = self.look();
+        let trace = trace.map(|trace| trace.map_or_else(Outcome::none, BlockTrace::finish));
+        let evidence_ns = match (evidence_ns, trace.as_ref().map(|outcome| outcome.cpu_ns)) {
+            (None, None) => None,
+            (sampled, traced) => Some(sampled.unwrap_or(0) + traced.unwrap_or(0)),
+        };
         observer.on(Event::Ends);
         let (done, returned_ns, durable_ns, flush) = ended;
         let Some((start_ns, before)) = opened else {
             return Err(done.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
         };
-        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, evidence_ns, series, before, after })
+        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, evidence_ns, series, trace, before, after })
     }
 
     fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {

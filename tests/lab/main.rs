@@ -23,6 +23,7 @@ mod signals_hold;
 mod speed_holds;
 mod truth_holds;
 mod user_holds;
+mod where_holds;
 
 use std::fs::{File, OpenOptions};
 use std::io;
