@@ -211,9 +211,8 @@ impl<'a> Bench<'a> {
         if freed.files > 0 {
             around.observer.on(Event::Notice(format!("removed from memory what a run that was killed had left: {freed}")));
         }
-        let traces = block_trace::clean(host);
-        if traces > 0 {
-            around.observer.on(Event::Notice(format!("ended {traces} block traces that runs that were killed had left")));
+        if block_trace::clean(host) > 0 {
+            around.observer.on(Event::Notice("ended the block trace that a run that was killed had left".to_owned()));
         }
         let target = open_workspace(around, &plan.target)?;
         let (source, memory) = match Self::open_source(plan, around) {
