@@ -265,7 +265,7 @@ fn observed(
         read_ns: is_own.then_some(read_ns),
         tool_bytes_per_s: job.tool_bytes_per_s,
         link_bytes_per_s: job.link_bytes_per_s(),
-        target_busy_ns: None,
+        target_busy_ns: phase.device.get(job.watched.target.id).and_then(|device| device.inflight_union_ns),
         own_io: moved.own,
         others_io: moved.others,
         hidden_processes: moved.has_hidden,
