@@ -2,8 +2,10 @@
 
 pub mod block_trace;
 pub mod calls;
+pub mod curve;
 mod histogram;
 pub mod sampler;
+pub mod stall;
 pub mod statistics;
 mod timeline;
 
