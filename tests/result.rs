@@ -71,6 +71,20 @@ fn a_failure_is_said_first_with_its_reason() {
 }
 
 #[test]
+fn a_cliff_a_stall_and_a_reset_are_said_with_their_place() {
+    insta::assert_snapshot!(text(&records::cliff()));
+}
+
+#[test]
+fn a_rate_that_does_not_count_has_no_course() {
+    let mut document = records::cliff();
+    document.runs.iter_mut().flat_map(|run| &mut run.phases).for_each(|phase| phase.flags.push(flags::NOT_COLD.flag(None, None)));
+    document.summary = summarise(&document);
+    let text = text(&document);
+    assert!(!text.contains("for the first 2.10 GB") && text.contains("31.2 s, 70.1 s after the beginning"), "{text}");
+}
+
+#[test]
 fn several_phases_and_drives_keep_apart() {
     insta::assert_snapshot!(text(&records::small_files()));
 }

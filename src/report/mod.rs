@@ -1,6 +1,7 @@
 //! Views of a record: each computed from the document alone, at any time, on any machine.
 
 pub mod card;
+mod curve;
 mod differences;
 mod format;
 mod group;

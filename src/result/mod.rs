@@ -23,10 +23,10 @@ pub use document::{
 };
 pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
 pub use phase::{
-    BlockLatency, BlockRequests, BlockTrace, Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Layout, Layouts, Mismatch, Overlap,
-    Phase, Point, Series, SlowFile, Source, Timeline, Waits, Window, Work,
+    BlockLatency, BlockRequests, BlockTrace, Cache, ChangePoint, Curve, DeviceCounters, Drift, Engine, Evidence, Flush, Integrity, KernelMessage,
+    Latency, Layout, Layouts, Level, Mismatch, Overlap, Phase, Point, Series, SlowFile, Source, Stalls, Timeline, Waits, Window, Work,
 };
 pub use terms::{
-    Answer, Better, Between, BlockOp, BlockSpan, Call, Difference, DriveKind, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Reading,
-    Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
+    Answer, Better, Between, BlockOp, BlockSpan, Call, CurveShape, Difference, DriveKind, KernelEvent, LatencyOp, Measured, Origin, PhaseKind,
+    PhaseStatus, Proof, RateChange, Reading, Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
 };

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::document::Flag;
 use super::terms::{
-    Answer, Between, BlockOp, BlockSpan, Call, Difference, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof, SourceKind, StartPoint, Verdict,
-    Warmth,
+    Answer, Between, BlockOp, BlockSpan, Call, CurveShape, Difference, KernelEvent, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof, RateChange,
+    SourceKind, StartPoint, Verdict, Warmth,
 };
 use crate::Result;
 use crate::measure::{Histogram, Samples};
@@ -60,6 +60,15 @@ pub struct Phase {
     pub latency: Vec<Latency>,
     /// Progress over time.
     pub timeline: Option<Timeline>,
+    /// What the rate did over bytes and time; null where nothing was sampled.
+    #[serde(default)]
+    pub curve: Option<Curve>,
+    /// What the kernel reported about the drives in the window, at most 20 messages; null where its log could not be read.
+    #[serde(default)]
+    pub kernel_log: Option<Vec<KernelMessage>>,
+    /// Why `kernel_log` is null.
+    #[serde(default)]
+    pub kernel_log_reason: Option<String>,
     /// The slowest files, the slowest first, at most 20.
     pub slowest_files: Vec<SlowFile>,
     /// For `block`: lines, stop rule, steady state.
@@ -104,6 +113,9 @@ impl Phase {
             block_trace: None,
             latency: Vec::new(),
             timeline: None,
+            curve: None,
+            kernel_log: None,
+            kernel_log_reason: None,
             slowest_files: Vec::new(),
             block: None,
             launch: None,
@@ -491,6 +503,105 @@ pub struct Series {
     pub what: Measured,
     /// One value for each time; null where it could not be read.
     pub values: Vec<Option<i64>>,
+}
+
+/// What a rate did over bytes and time. Rates are derived: bytes over the time without stalls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// Whose bytes: the target drive's id, or `work` where it has no counters. Work goes into this machine's memory first, so its changes are no drive's.
+    pub of: String,
+    /// Which bytes.
+    pub what: Measured,
+    /// What it looks like.
+    pub shape: CurveShape,
+    /// Why the shape is unknown, or why a fall is not held against the drive.
+    pub because: Option<String>,
+    /// The stretches of one rate, in order: one where it is steady or a ramp.
+    pub levels: Vec<Level>,
+    /// Where the rate changed at once, by at least 15 %.
+    pub change_points: Vec<ChangePoint>,
+    /// When nothing moved.
+    pub stalls: Stalls,
+    /// How the rate went up or down bit by bit within the longest level; null where that is too short to say.
+    pub drift: Option<Drift>,
+}
+
+/// A stretch of one rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Bytes since the window opened, at its beginning.
+    pub from_bytes: u64,
+    /// Bytes since the window opened, at its end.
+    pub to_bytes: u64,
+    /// Its beginning, ns since the window opened.
+    pub from_ns: u64,
+    /// Its end, ns since the window opened.
+    pub to_ns: u64,
+    /// Time in it in which nothing moved, ns.
+    pub stalled_ns: u64,
+}
+
+impl Level {
+    /// Its bytes, and its time without stalls in ns.
+    #[must_use]
+    pub fn bytes_and_ns(&self) -> (u64, u64) {
+        let ns = self.to_ns.saturating_sub(self.from_ns).saturating_sub(self.stalled_ns);
+        (self.to_bytes.saturating_sub(self.from_bytes), ns)
+    }
+}
+
+/// A place at which the rate changed at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangePoint {
+    /// Bytes since the window opened: for the first fall, the size of the fast part.
+    pub at_bytes: u64,
+    /// When, ns since the window opened.
+    pub at_ns: u64,
+    /// In which direction.
+    pub change: RateChange,
+}
+
+/// Times of at least one second in which nothing moved, or a drive with requests completed none, and went on later.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Stalls {
+    /// How many.
+    pub count: u64,
+    /// The longest, ns.
+    pub longest_ns: u64,
+    /// All together, ns.
+    pub total_ns: u64,
+    /// The longest ones, at most 20, in the order in which they came: beginning and end, ns since the window opened.
+    pub longest: Vec<(u64, u64)>,
+}
+
+/// The first and the last third of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// Bytes of the first third.
+    pub first_bytes: u64,
+    /// Its time without stalls, ns.
+    pub first_ns: u64,
+    /// Bytes of the last third.
+    pub last_bytes: u64,
+    /// Its time without stalls, ns.
+    pub last_ns: u64,
+    /// Whether the rate went one way by more than a tenth, and not by chance.
+    pub significant: bool,
+    /// The correlation of rate and temperature, −1 to 1; null where temperatures are not known or hardly changed.
+    pub celsius_correlation: Option<f64>,
+}
+
+/// A message of the kernel's about a drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelMessage {
+    /// When it was seen, ns since the window opened; within 50 ms after it was said.
+    pub t_ns: u64,
+    /// The drive's id.
+    pub drive: String,
+    /// What it reports.
+    pub kind: KernelEvent,
+    /// The message, with controls spelled out.
+    pub line: String,
 }
 
 /// A file that took long.

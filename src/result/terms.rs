@@ -293,6 +293,46 @@ closed_set! {
 }
 
 closed_set! {
+    /// What the course of a rate looks like.
+    CurveShape {
+        /// One rate from beginning to end.
+        Steady = "steady",
+        /// It went up or down bit by bit.
+        Ramp = "ramp",
+        /// It changed at once, from level to level.
+        Levels = "levels",
+        /// There is too little to say.
+        Unknown = "unknown",
+    }
+}
+
+closed_set! {
+    /// The direction in which a rate changed.
+    RateChange {
+        /// It fell.
+        Fall = "rate-fall",
+        /// It rose.
+        Rise = "rate-rise",
+    }
+}
+
+closed_set! {
+    /// What the kernel reported about a drive.
+    KernelEvent {
+        /// The drive, its link or its controller was reset.
+        Reset = "reset",
+        /// A request was not answered in time.
+        Timeout = "timeout",
+        /// A request failed.
+        IoError = "io-error",
+        /// The drive went away.
+        Disconnect = "disconnect",
+        /// The link became slower.
+        SlowerLink = "slower-link",
+    }
+}
+
+closed_set! {
     /// Where the data of a phase that writes came from.
     SourceKind {
         /// Files on a drive.

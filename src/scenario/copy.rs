@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::course;
 use super::events::Event;
 use super::evidence::{Copier, Observed, Origin, conclude};
 use super::layout::Layout;
@@ -133,6 +134,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     let mut timed = window(job)?;
     record::window(job, &timed, phase);
     traced::record(&watched, &timed, phase);
+    course::tell(&timed, watched.target.id, phase);
     if let Some(cache) = &cache {
         phase.cache = Some(record::cache(cache));
     }
