@@ -251,6 +251,24 @@ fn every_kind_of_damage_is_found_and_located() {
 }
 
 #[test]
+fn a_manifest_that_ends_early_after_it_was_opened_compares_nothing_as_good() {
+    let made = Made::new("small-files", 0, "0.02%");
+    let (path, manifest) = (made.dir.path().join("MANIFEST"), made.manifest());
+    let good = fs::read(&path).unwrap();
+    let ends: Vec<usize> = good.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+    let tree = OS.files.open_root(&made.tree()).unwrap();
+    let compare = || {
+        let subject = Subject { files: OS.files, tree: &tree, path: &made.tree(), side: Side::Target };
+        verify(subject, &manifest, 2, &Counter::default(), &Cancel::default()).map(|found| found.is_good())
+    };
+    assert!(matches!(compare(), Ok(true)));
+    for end in &ends[2..ends.len() - 1] {
+        fs::write(&path, &good[..*end]).unwrap();
+        assert!(compare().is_err(), "the first {end} bytes of {}", good.len());
+    }
+}
+
+#[test]
 fn without_a_whole_manifest_there_is_no_corpus() {
     let made = Made::new("small-files", 0, "0.2%");
     let path = made.dir.path().join("MANIFEST");

@@ -170,7 +170,7 @@ impl Manifest {
         let mut root = Root::default();
         let (mut count, mut bytes) = (0_u64, 0_u64);
         let mut last = String::new();
-        let mut entries = self.entries(files);
+        let mut entries = Entries { expected: None, ..self.entries(files) };
         for file in entries.by_ref() {
             let file = file?;
             if last.as_bytes() >= file.meta.path.as_bytes() {
@@ -194,9 +194,11 @@ impl Manifest {
         Ok(Ok(root.digest()))
     }
 
-    /// The files listed, read as they are asked for.
+    /// The files listed, read as they are asked for. A list that does not end as it did when it was checked is an error: whoever reads it to its end has
+    /// seen all of it.
     pub fn entries<'a>(&'a self, files: &'a dyn Files) -> Entries<'a> {
-        Entries { lines: Lines::new(files, &self.file, self.first_file), ordinal: 0, trailer: String::new() }
+        let expected = Some(format!("root {}", self.root.to_hex()));
+        Entries { lines: Lines::new(files, &self.file, self.first_file), ordinal: 0, trailer: String::new(), expected }
     }
 }
 
@@ -206,6 +208,8 @@ pub struct Entries<'a> {
     ordinal: u64,
     /// The line that ended the list.
     trailer: String,
+    /// The line that must end it, where that is known and was not seen yet.
+    expected: Option<String>,
 }
 
 impl Iterator for Entries<'_> {
@@ -213,7 +217,7 @@ impl Iterator for Entries<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let line = match self.lines.next() {
-            Ok(line) => line?,
+            Ok(line) => line.unwrap_or_default(),
             Err(error) => return Some(Err(error)),
         };
         if let Some(file) = Listed::parse(&line, self.ordinal) {
@@ -221,7 +225,8 @@ impl Iterator for Entries<'_> {
             return Some(Ok(file));
         }
         self.trailer = line;
-        None
+        let other = self.expected.take().filter(|expected| *expected != self.trailer);
+        other.map(|_| Err(io::Error::new(io::ErrorKind::InvalidData, "the list does not end as it did when it was checked")))
     }
 }
 

@@ -153,7 +153,7 @@ fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &C
 fn find_extra(subject: Subject<'_>, manifest: &Manifest, found: &mut Verification) -> Result<()> {
     let mut listed = manifest.entries(subject.files).map(|file| file.map(|file| file.meta.path)).peekable();
     let mut each = |path: &str| -> io::Result<()> {
-        while let Some(next) = listed.next_if(|next| next.as_ref().is_ok_and(|next| next.as_bytes() < path.as_bytes())) {
+        while let Some(next) = listed.next_if(|next| next.as_ref().map_or(true, |next| next.as_bytes() < path.as_bytes())) {
             next?;
         }
         if listed.peek().is_none_or(|next| next.as_ref().is_ok_and(|next| next != path)) {
