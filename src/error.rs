@@ -88,11 +88,8 @@ impl fmt::Display for IoFailure {
         if self.side != Side::Host {
             write!(f, " ({})", self.side)?;
         }
-        let (name, advice) = self.errno().map_or((None, ""), explain);
-        match name {
-            Some(name) => write!(f, ": {} ({name})", lower_first(&plain_message(&self.source)))?,
-            None => write!(f, ": {}", self.source)?,
-        }
+        write!(f, ": {}", reason(&self.source))?;
+        let advice = self.errno().map_or("", |errno| explain(errno).1);
         if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
     }
 }
@@ -100,6 +97,15 @@ impl fmt::Display for IoFailure {
 impl std::error::Error for IoFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.source)
+    }
+}
+
+/// What the system answered, in words and with the errno's name where it has one: "input/output error (EIO)".
+#[must_use]
+pub fn reason(error: &io::Error) -> String {
+    match error.raw_os_error().and_then(|errno| explain(errno).0) {
+        Some(name) => format!("{} ({name})", lower_first(&plain_message(error))),
+        None => error.to_string(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::corpus::manifest::Manifest;
 use crate::corpus::stream::CHUNK_BYTES;
-use crate::error::{Context, Result, Side};
+use crate::error::{Context, Result, Side, reason};
 use crate::platform::{Handle, System};
 use crate::progress::Cancel;
 use crate::result::Warmth;
@@ -102,7 +102,7 @@ fn drop_everything(
             Ok(()) => break,
             Err(error) => {
                 evict_each(system, manifest, tree, path, cancel)?;
-                let why = if error.kind() == io::ErrorKind::PermissionDenied { "no right to drop caches".to_owned() } else { error.to_string() };
+                let why = if error.kind() == io::ErrorKind::PermissionDenied { "no right to drop caches".to_owned() } else { reason(&error) };
                 return Ok((format!("fadvise DONTNEED on each file ({why})"), Warmth::Warm));
             }
         }

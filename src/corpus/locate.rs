@@ -7,7 +7,7 @@ use super::manifest::{Listed, Manifest};
 use super::stream::CHUNK_BYTES;
 use super::verify::Subject;
 use super::{Corpus, FileMeta};
-use crate::error::{Context, Result, Side};
+use crate::error::{Context, Result, Side, reason};
 use crate::progress::Cancel;
 use crate::result::Difference as Word;
 
@@ -178,8 +178,7 @@ pub fn explain(subject: Subject<'_>, manifest: &Manifest, differences: &mut [Dif
 /// Makes the right bytes again and compares them with those on the drive.
 fn compare(subject: Subject<'_>, corpus: &Corpus, meta: &FileMeta, mut difference: Difference) -> Result<Difference> {
     let (content, key) = (corpus.content()?, corpus.key());
-    let unreadable =
-        |difference: Difference, error: &std::io::Error| Difference { kind: Kind::Unreadable { reason: error.to_string() }, ..difference };
+    let unreadable = |difference: Difference, error: &std::io::Error| Difference { kind: Kind::Unreadable { reason: reason(error) }, ..difference };
     let file = match subject.files.open(subject.tree, Path::new(&meta.path)) {
         Ok(file) => file,
         Err(error) => return Ok(unreadable(difference, &error)),

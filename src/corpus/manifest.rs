@@ -198,7 +198,7 @@ impl Manifest {
     /// seen all of it.
     pub fn entries<'a>(&'a self, files: &'a dyn Files) -> Entries<'a> {
         let expected = Some(format!("root {}", self.root.to_hex()));
-        Entries { lines: Lines::new(files, &self.file, self.first_file), ordinal: 0, trailer: String::new(), expected }
+        Entries { lines: Lines::new(files, &self.file, self.first_file), ordinal: 0, trailer: String::new(), expected, has_ended: false }
     }
 }
 
@@ -210,20 +210,29 @@ pub struct Entries<'a> {
     trailer: String,
     /// The line that must end it, where that is known and was not seen yet.
     expected: Option<String>,
+    has_ended: bool,
 }
 
 impl Iterator for Entries<'_> {
     type Item = io::Result<Listed>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.has_ended {
+            return None;
+        }
         let line = match self.lines.next() {
             Ok(line) => line.unwrap_or_default(),
-            Err(error) => return Some(Err(error)),
+            Err(error) => {
+                // Told once: a drive that is gone answers so for ever.
+                self.has_ended = true;
+                return Some(Err(error));
+            }
         };
         if let Some(file) = Listed::parse(&line, self.ordinal) {
             self.ordinal += 1;
             return Some(Ok(file));
         }
+        self.has_ended = true;
         self.trailer = line;
         let other = self.expected.take().filter(|expected| *expected != self.trailer);
         other.map(|_| Err(io::Error::new(io::ErrorKind::InvalidData, "the list does not end as it did when it was checked")))

@@ -11,8 +11,8 @@ use crossbeam_channel::{Receiver, bounded};
 use super::locate::{self, Difference, Kind};
 use super::manifest::{Listed, Manifest};
 use super::stream::CHUNK_BYTES;
-use crate::error::{Context, Error, Result, Side};
-use crate::platform::{Files, Handle, Kind as FileKind};
+use crate::error::{Context, Error, Result, Side, reason};
+use crate::platform::{Files, Handle, Kind as FileKind, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 
 /// Differences kept in full; the rest is counted.
@@ -59,10 +59,13 @@ pub struct Subject<'a> {
 /// Flushes the tree, drops each file from the cache, reads it again from the drive and compares it with the manifest, with several files in flight.
 ///
 /// # Errors
-/// `Interrupted`, or when the manifest can't be read. A file that can't be read is a difference.
+/// `Interrupted`, when the flush fails, or when the manifest can't be read. A file that can't be read is a difference.
 pub fn verify(subject: Subject<'_>, manifest: &Manifest, threads: usize, counter: &Counter, cancel: &Cancel) -> Result<Verification> {
-    // A tree that can't be flushed because it can't be written to has nothing to flush.
-    let _ = subject.files.sync_filesystem(subject.tree);
+    // A tree that can't be flushed because it can't be written to has nothing to flush; a flush that fails has lost data, which the cache may still show.
+    match subject.files.sync_filesystem(subject.tree).or_else(ignore_unsupported) {
+        Err(error) if error.raw_os_error() != Some(libc::EROFS) => return Err(error).during("flush", subject.side, subject.path),
+        _ => {}
+    }
     let found = Mutex::new(Verification::default());
     thread::scope(|scope| {
         let (send, receive) = bounded::<Listed>(4 * threads.max(1));
@@ -121,7 +124,7 @@ fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &C
     let differs = |kind| Box::new(Difference::new(listed, kind));
     let failed = |error: &io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => differs(Kind::Missing),
-        _ => differs(Kind::Unreadable { reason: error.to_string() }),
+        _ => differs(Kind::Unreadable { reason: reason(error) }),
     };
     let file = files.open(tree, path).map_err(|error| failed(&error))?;
     let stat = files.stat(&file).map_err(|error| failed(&error))?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::platform::{Handle, Kind, Stat, System, grant_owner, open_dir_beneath};
 use crate::units::{Bytes, count, files};
-use crate::{Error, IoFailure, Side};
+use crate::{Error, IoFailure, Result, Side};
 
 /// Something that could not be removed.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub struct Left {
 }
 
 /// What was removed and what was not.
+#[must_use = "something may be left"]
 #[derive(Debug, Default)]
 pub struct Removal {
     /// Files, links and whatever else is not a directory.
@@ -50,6 +51,14 @@ impl Removal {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.left_count == 0
+    }
+
+    /// Nothing was left.
+    ///
+    /// # Errors
+    /// Why the first of what was left is still there.
+    pub fn complete(self) -> Result<()> {
+        self.left.into_iter().next().map_or(Ok(()), |left| Err(left.reason))
     }
 
     /// Adds another removal to this one.
@@ -227,9 +236,14 @@ impl Walk<'_> {
                 return Ok(());
             }
             let name = Path::new(&entry.name);
-            let Ok(stat) = files.stat_at(current, name) else {
+            let stat = match files.stat_at(current, name) {
+                Ok(stat) => stat,
                 // Gone already, or never to be seen: then removing its directory will tell.
-                return Ok(());
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => {
+                    self.leave(entry.name, "look at", error);
+                    return Ok(());
+                }
             };
             if stat.kind == Kind::Directory {
                 level.waiting.push(entry.name);

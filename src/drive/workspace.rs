@@ -271,13 +271,17 @@ impl<'s> Workspace<'s> {
     /// Keeps the copy of a run, under a name that the next start leaves alone; `clean` removes it. Gives its path.
     ///
     /// # Errors
-    /// What the system answered; the next start removes the copy then.
+    /// What the system answered; the copy is removed then, now or by the next start.
     pub fn keep(&self, run: RunDir) -> Result<PathBuf> {
         let runs = self.open_in_top(RUNS)?;
         let name = kept_name(&run.id);
         // Some file systems do not rename a directory that is open.
         drop(run.dir);
-        self.system.files.rename(&runs, Path::new(&run.id), Path::new(&name)).during("rename", Side::Target, &run.path)?;
+        if let Err(error) = self.system.files.rename(&runs, Path::new(&run.id), Path::new(&name)) {
+            // Why it is not kept is the error to tell.
+            let _ = self.remove_in(RUNS, OsStr::new(&run.id));
+            return Err(error).during("rename", Side::Target, &run.path);
+        }
         Ok(self.path.join(RUNS).join(name))
     }
 
@@ -371,15 +375,15 @@ impl<'s> Workspace<'s> {
         listed.during("list", Side::Host, path)
     }
 
-    /// Removes the workspace when it holds neither corpora nor copies.
+    /// Removes the workspace when it holds neither corpora nor copies. None of these is removed, whatever the file system says about them.
     ///
     /// # Errors
     /// What the system answered.
     pub fn remove_if_empty(self) -> Result<()> {
-        if !(self.corpora()?.is_empty() && self.entries(RUNS, is_copy_name)?.is_empty()) {
-            return Ok(());
+        if self.corpora()?.is_empty() && self.entries(RUNS, is_copy_name)?.is_empty() && self.foreign()?.is_empty() {
+            return self.take_down(Removal::default()).complete();
         }
-        self.clean()?.removal.left.into_iter().next().map_or(Ok(()), |left| Err(left.reason))
+        Ok(())
     }
 
     /// Removes all copies, kept ones too, and corpora, and the workspace itself when nothing foreign is in it.
@@ -387,7 +391,6 @@ impl<'s> Workspace<'s> {
     /// # Errors
     /// What the system answered to listing; what could not be removed is told in the answer.
     pub fn clean(self) -> Result<Cleaned> {
-        let files = self.system.files;
         let mut cleaned = Cleaned { foreign: self.foreign()?, ..Cleaned::default() };
         for (place, is_own) in [(RUNS, is_copy_name as fn(&OsStr) -> bool), (CORPORA, is_corpus_name)] {
             for name in self.entries(place, is_own)? {
@@ -397,6 +400,12 @@ impl<'s> Workspace<'s> {
         if !(cleaned.foreign.is_empty() && cleaned.removal.is_complete()) {
             return Ok(cleaned);
         }
+        Ok(Cleaned { removal: self.take_down(cleaned.removal), ..cleaned })
+    }
+
+    /// Removes what makes the workspace one, and adds to a removal what is left of it.
+    fn take_down(self, mut removal: Removal) -> Removal {
+        let files = self.system.files;
         // The marker last: until then a killed cleaning leaves a workspace, afterwards an empty directory, which the next start takes up.
         let Self { system, dir, top, path, _marker: marker, .. } = self;
         let directories = [CORPORA, RUNS].map(|name| (name, Kind::Directory));
@@ -405,8 +414,8 @@ impl<'s> Workspace<'s> {
             let remove = if kind == Kind::Directory { files.remove_dir(&top, Path::new(name)) } else { files.remove_file(&top, Path::new(name)) };
             match remove {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    cleaned.removal.leave(path.join(name), "remove", error);
-                    return Ok(cleaned);
+                    removal.leave(path.join(name), "remove", error);
+                    return removal;
                 }
                 _ => {}
             }
@@ -425,9 +434,9 @@ impl<'s> Workspace<'s> {
             }
         }
         if let Err(error) = removed {
-            cleaned.removal.leave(path, "remove", error);
+            removal.leave(path, "remove", error);
         }
-        Ok(cleaned)
+        removal
     }
 
     /// Shows that the target takes data: some write-protected media accept a new file and refuse only its content.
@@ -478,8 +487,14 @@ impl<'s> Workspace<'s> {
         let Some(dir) = self.open_in_top_if_there(place)? else { return Ok(Vec::new()) };
         let mut names = Vec::new();
         let listed = files.list(&dir, &mut |entry| {
-            if is_own(&entry.name) && files.stat_at(&dir, Path::new(&entry.name)).is_ok_and(|stat| stat.kind == Kind::Directory) {
-                names.push(entry.name);
+            if !is_own(&entry.name) {
+                return Ok(());
+            }
+            match files.stat_at(&dir, Path::new(&entry.name)) {
+                Ok(stat) if stat.kind == Kind::Directory => names.push(entry.name),
+                // What can't be looked at is not taken for missing: a workspace that seems empty is removed.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
             Ok(())
         });

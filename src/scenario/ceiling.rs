@@ -42,7 +42,7 @@ pub fn measure(
             let made = memory::create(system, &place).and_then(|()| Workspace::open_or_create(system, &place));
             let measured = made.and_then(|workspace| in_workspace(&workspace));
             // What another copysim uses is left alone.
-            memory::remove(system, &place)?;
+            memory::remove(system, &place)?.complete()?;
             measured
         }
     };
@@ -78,7 +78,7 @@ fn in_workspace(
     let from = workspace.create_corpus(&part.id())?;
     let fastest = fastest(system, workspace, &from, part, engine, options, cancel);
     drop(from);
-    workspace.remove_corpus(&part.id())?;
+    workspace.remove_corpus(&part.id())?.complete()?;
     fastest
 }
 
@@ -113,7 +113,7 @@ fn fastest(
         let start = system.clock.now_ns();
         let copied = copy_tree(trees, &manifest, engine, options.threads, options.order, system.clock);
         let ns = (system.clock.now_ns() - start).max(1);
-        workspace.remove(run)?;
+        workspace.remove(run)?.complete()?;
         if let Some(failure) = copied.failure {
             return Err(failure);
         }

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::stage::Note;
 use crate::corpus::content::{self, ContentKind, ContentSpec, FileBytes};
 use crate::drive::space::largest_scale_below;
-use crate::drive::{RunDir, Workspace};
+use crate::drive::{Removal, RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{System, Writer, ignore_unsupported};
 use crate::progress::Cancel;
@@ -94,8 +94,8 @@ pub fn probe(system: System<'_>, workspace: &Workspace<'_>, plan: &Plan, cancel:
     let run = workspace.new_run()?;
     let wanted: u64 = plan.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
     let written = write_probe(system, &run, wanted.min(PROBE_BYTES), cancel);
-    workspace.remove(run)?;
-    written
+    let removed = workspace.remove(run).and_then(Removal::complete);
+    written.and_then(|note| removed.map(|()| note))
 }
 
 fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -> Result<Note> {

@@ -40,7 +40,7 @@ pub fn create(system: System<'_>, path: &Path) -> Result<()> {
 /// Removes the directory with the workspace in it, if it is there and nobody uses it. Anything else that lies in it is left.
 ///
 /// # Errors
-/// What the system answered; a workspace in use is no error.
+/// What the system answered; a workspace in use is no error. What of it could not be removed is told in the answer.
 pub fn remove(system: System<'_>, path: &Path) -> Result<Removal> {
     let mut removal = Removal::default();
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(removal) };

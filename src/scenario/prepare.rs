@@ -9,7 +9,7 @@ use super::window::{Watched, Work};
 use crate::cache::flush::Written;
 use crate::drive::{Counters, RunDir};
 use crate::engine::Trees;
-use crate::error::{Context, Error, Result, Side};
+use crate::error::{Context, Error, Result, Side, reason};
 use crate::platform::Handle;
 use crate::progress::Counter;
 use crate::result::{Evidence, Phase, PhaseKind, PhaseStatus, Proof, Verdict};
@@ -68,16 +68,17 @@ pub fn trim(watched: &Watched<'_>, dir: &Handle, began_ns: u64) -> (Phase, Resul
     let start = clock.now_ns();
     phase.start_ns = start.saturating_sub(began_ns);
     let before = watched.target.counted.read();
-    let trimmed = watched.system.files.trim(dir).map_err(|error| match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => Error::Refused("--state trimmed: only root may tell a drive what is free".to_owned()),
+    let refused = |error: &std::io::Error| match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => Some("--state trimmed: only root may tell a drive what is free".to_owned()),
         Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL) => {
-            Error::Refused(format!("--state trimmed: the file system or the drive under {} can't be told what is free ({error})", path.display()))
+            Some(format!("--state trimmed: the file system or the drive under {} can't be told what is free ({})", path.display(), reason(error)))
         }
-        _ => Error::Internal(error.to_string()),
-    });
-    let trimmed = match trimmed {
-        Err(Error::Internal(text)) => Err(std::io::Error::other(text)).during("trim", Side::Target, path),
-        other => other,
+        _ => None,
+    };
+    let trimmed = watched.system.files.trim(dir);
+    let trimmed = match trimmed.as_ref().err().and_then(refused) {
+        Some(sentence) => Err(Error::Refused(sentence)),
+        None => trimmed.during("trim", Side::Target, path),
     };
     phase.window.returned_ns = Some(clock.now_ns() - start);
     if let Ok(bytes) = &trimmed {

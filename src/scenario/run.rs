@@ -23,7 +23,7 @@ use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
 use crate::drive::block_trace::{self, Reads};
 use crate::drive::space::Room;
-use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
+use crate::drive::{Drive, DriveLock, Medium, Removal, RunDir, Workspace};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System, ignore_unsupported};
@@ -208,7 +208,7 @@ impl<'a> Bench<'a> {
         let log = plan.options.samples.as_deref().map(FileLog::open).transpose()?;
         // A killed measurement of any kind may have left a source in memory, where it costs most.
         let freed = memory::remove(around.system, &memory::place())?;
-        if freed.files > 0 {
+        if freed.files > 0 || !freed.is_complete() {
             around.observer.on(Event::Notice(format!("removed from memory what a run that was killed had left: {freed}")));
         }
         if block_trace::clean(host) > 0 {
@@ -503,10 +503,7 @@ impl<'a> Bench<'a> {
     fn remove(&self, run: RunDir) -> Result<()> {
         let path = run.path.clone();
         self.around.observer.on(Event::Waits("removing the copy".to_owned()));
-        let removal = self.target.remove(run)?;
-        if let Some(left) = removal.left.into_iter().next() {
-            return Err(left.reason);
-        }
+        self.target.remove(run)?.complete()?;
         self.around.system.files.sync_filesystem(self.target.handle()).or_else(ignore_unsupported).during("flush", Side::Target, path)
     }
 
@@ -517,7 +514,7 @@ impl<'a> Bench<'a> {
         let freed = match memory {
             Some((workspace, path)) => {
                 drop(workspace);
-                memory::remove(around.system, &path).map(drop)
+                memory::remove(around.system, &path).and_then(Removal::complete)
             }
             None => Ok(()),
         };

@@ -77,10 +77,7 @@ pub fn stage(
             Err(error) => return Err(error),
         }
         drop(dir);
-        let removal = workspace.remove_corpus(&id)?;
-        if let Some(left) = removal.left.into_iter().next() {
-            return Err(left.reason);
-        }
+        workspace.remove_corpus(&id)?.complete()?;
     }
     let dir = workspace.create_corpus(&id)?;
     let note = make(system, &dir, &path, corpus, observer, cancel, first)?;
@@ -156,7 +153,10 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
         return Err(Error::Refused("it was made from another spec".to_owned()));
     }
     let tree_path = path.join(FILES);
-    let tree = system.files.open_dir(dir, FILES.as_ref()).map_err(|error| Error::Refused(format!("its files can't be opened: {error}")))?;
+    let tree = match system.files.open_dir(dir, FILES.as_ref()) {
+        Err(error) if is_missing(&error) => return Err(Error::Refused("its files are not there".to_owned())),
+        answer => answer.during("open", Side::Source, &tree_path)?,
+    };
     observer.on(Event::Waits(format!("checking {}", corpus.id())));
     let mut stored = Some(0_u64);
     let mut layout = Layout::default();
@@ -164,7 +164,10 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
         cancel.check()?;
         let meta = listed.during("read the manifest in", Side::Source, &path)?.meta;
         let differs = |what: &str| Error::Refused(format!("{} {what}", meta.path));
-        let stat: Stat = system.files.stat_at(&tree, meta.path.as_ref()).map_err(|error| differs(&format!("can't be looked at: {error}")))?;
+        let stat: Stat = match system.files.stat_at(&tree, meta.path.as_ref()) {
+            Err(error) if is_missing(&error) => return Err(differs("is missing")),
+            answer => answer.during("look at", Side::Source, tree_path.join(&meta.path))?,
+        };
         if stat.len != meta.len || (stat.mtime.0 - meta.mtime).abs() > 2 {
             return Err(differs("has another length or time than it was made with"));
         }
@@ -180,6 +183,11 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
     }
     let note = read_note(system, dir);
     Ok(Some(Staged { manifest, tree, path: tree_path, stored_bytes: stored, layout, note }))
+}
+
+/// Whether something is not there or is something else, as against a drive that can't answer now and may hold a whole corpus.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
 }
 
 fn write_note(system: System<'_>, dir: &Handle, path: &std::path::Path, note: Note) -> Result<()> {
