@@ -1,0 +1,211 @@
+//! Every operation of the platform layer fails once at every call of it, in every way: whatever fails, nothing panics, nothing hangs, nothing passes for
+//! right that is not, the exit code and the record say what happened, and nothing stays behind that the next start does not remove.
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make their own fixtures and look at them from outside")]
+
+mod faulty;
+mod judge;
+mod place;
+mod trial;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use copysim::scenario::options::Options;
+use copysim::workload::copy::Order;
+use faulty::{Fault, OPERATIONS, Shot};
+use judge::Golden;
+use trial::{Case, From, Trial, Work};
+
+/// A trial that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Trials at once.
+const WORKERS: usize = 3;
+
+/// What a drive, a file system or the system answers.
+const ERRNOS: [i32; 12] = [
+    libc::EIO,
+    libc::ENOSPC,
+    libc::EROFS,
+    libc::EACCES,
+    libc::ENOENT,
+    libc::EDQUOT,
+    libc::EMFILE,
+    libc::ENODEV,
+    libc::ETIMEDOUT,
+    libc::EINTR,
+    libc::ESTALE,
+    libc::EOPNOTSUPP,
+];
+
+static CASES: [fn() -> Case; 6] = [
+    || Case {
+        name: "same drive, buffered",
+        corpus: "small-files",
+        scale: 1,
+        work: Work::Measure { from: From::Target, options: Options { runs: Some(2), keep: true, control: true, ..Options::default() } },
+        caches: None,
+        has_memory: true,
+    },
+    || Case {
+        name: "from a directory, copy-file-range, two threads",
+        corpus: "small-files",
+        scale: 1,
+        work: Work::Measure {
+            from: From::Directory,
+            options: Options {
+                runs: Some(1),
+                keep: true,
+                engine: "copy-file-range".to_owned(),
+                threads: 2,
+                order: Order::Readdir,
+                state: copysim::scenario::options::State::Trimmed,
+                ..Options::default()
+            },
+        },
+        caches: Some((1, libc::EACCES)),
+        // A call of a thread's does not tell for what the thread was made: the tool's own speed is not looked at here.
+        has_memory: false,
+    },
+    || Case {
+        name: "from memory, read before, buffered",
+        corpus: "small-files",
+        scale: 1,
+        work: Work::Measure {
+            from: From::Memory,
+            options: Options { runs: Some(1), keep: true, cache: copysim::cache::evict::Wanted::Warm, ..Options::default() },
+        },
+        caches: None,
+        has_memory: true,
+    },
+    || Case {
+        name: "made while it is written",
+        corpus: "small-files",
+        scale: 1,
+        work: Work::Measure { from: From::Generator, options: Options { runs: Some(1), keep: true, ..Options::default() } },
+        caches: None,
+        has_memory: true,
+    },
+    || Case { name: "a corpus made and compared", corpus: "small-files", scale: 1, work: Work::Corpus, caches: None, has_memory: true },
+    || Case { name: "a corpus of larger files made and compared", corpus: "jpg", scale: 1, work: Work::Corpus, caches: None, has_memory: true },
+];
+
+/// The calls of an operation that are struck: all where there are few; else the first, the last and some between.
+fn sample(count: u64) -> Vec<u64> {
+    let between = (count / 12).max(1);
+    (1..=count).filter(|&n| n <= 20 || n + 5 > count || n % between == 0).collect()
+}
+
+fn faults(operation: &str) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = ERRNOS.into_iter().map(Fault::Errno).collect();
+    faults.extend([Fault::Gone(libc::EIO), Fault::Gone(libc::ENODEV)]);
+    match operation {
+        "read" | "read_at" | "write" => faults.extend([Fault::Short, Fault::Nothing, Fault::Flip]),
+        "copy_range" => faults.extend([Fault::Short, Fault::Nothing]),
+        _ => {}
+    }
+    faults
+}
+
+/// A trial on a thread of its own; none when it hangs.
+fn tried(case: usize, shot: Option<Shot>) -> Option<Box<Trial>> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let trial = Box::new(CASES[case]().try_with(shot));
+        // Whoever does not wait any longer needs no answer.
+        let _ = send.send(trial);
+    });
+    receive.recv_timeout(PATIENCE).ok()
+}
+
+#[test]
+fn caches_that_can_not_be_dropped_are_told_and_what_is_copied_is_right() {
+    let golden = Golden::of(&CASES[0]().try_with(None));
+    let mut endings = BTreeMap::<String, u64>::new();
+    for errno in [libc::EACCES, libc::EIO, libc::EROFS] {
+        for n in 1..=6 {
+            let trial = Case { caches: Some((n, errno)), ..CASES[0]() }.try_with(None);
+            *endings.entry(judge::ending(&trial)).or_default() += 1;
+            let shot = Shot { operation: "drop_all", n, fault: Fault::Errno(errno) };
+            assert_eq!(judge::faults_of(shot, &trial, &golden), [""; 0]);
+        }
+    }
+    // At first the files are dropped one by one instead; later nothing stands for it.
+    assert!(endings["right"] >= 3 && endings["exit code 1"] >= 3, "{endings:?}");
+}
+
+#[test]
+fn whatever_fails_is_told_and_nothing_passes_for_right_that_is_not() {
+    let begun = Instant::now();
+    // New files then lack rights that the corpus has: setting them is tried too.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let panics = std::sync::Arc::new(AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&panics);
+    std::panic::set_hook(Box::new(move |info| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        eprintln!("{info}");
+    }));
+    let mut hits: BTreeMap<&str, u64> = OPERATIONS.iter().map(|name| (*name, 0)).collect();
+    let (mut shots, mut golden) = (Vec::new(), Vec::new());
+    for (index, case) in CASES.iter().enumerate() {
+        let dry = tried(index, None).expect("undisturbed work ends");
+        let name = case().name;
+        assert!(dry.outcome.is_ok() && dry.damage.is_empty(), "{name}: {:?} {:?}", dry.outcome, dry.damage);
+        for (operation, count) in OPERATIONS.into_iter().zip(dry.counts) {
+            *hits.entry(operation).or_default() += count;
+            for (turn, n) in sample(count).into_iter().enumerate() {
+                let all = faults(operation);
+                // The first two calls in every way, the others in one way after the other.
+                let every = if turn < 2 { 1 } else { 12 };
+                shots.extend(
+                    all.into_iter().enumerate().filter(|(at, _)| (at + turn) % every == 0).map(|(_, fault)| (index, Shot { operation, n, fault })),
+                );
+            }
+        }
+        golden.push(Golden::of(&dry));
+    }
+    let (next, wrong, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()), AtomicUsize::new(0));
+    let (hangs, endings) = (AtomicUsize::new(0), Mutex::new(BTreeMap::<String, u64>::new()));
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some((case, shot)) = shots.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let verdict = match tried(*case, Some(*shot)) {
+                        None => {
+                            hangs.fetch_add(1, Ordering::SeqCst);
+                            vec!["it hangs".to_owned()]
+                        }
+                        Some(trial) => {
+                            missed.fetch_add(usize::from(trial.struck.is_none()), Ordering::SeqCst);
+                            *endings.lock().unwrap().entry(judge::ending(&trial)).or_default() += 1;
+                            judge::faults_of(*shot, &trial, &golden[*case])
+                        }
+                    };
+                    let told = |what| format!("{}: {} call {}, {:?}: {what}", CASES[*case]().name, shot.operation, shot.n, shot.fault);
+                    wrong.lock().unwrap().extend(verdict.into_iter().map(told));
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    eprintln!("operations and how often each is called undisturbed:");
+    for (operation, count) in &hits {
+        eprintln!("  {operation:18} {count:6}");
+    }
+    eprintln!("endings: {:?}", endings.into_inner().unwrap());
+    eprintln!(
+        "{} triples of operation, fault and call in {:.1} s, of which {} calls did not come; {} panics, {} hangs, {} wrong",
+        shots.len(),
+        begun.elapsed().as_secs_f64(),
+        missed.into_inner(),
+        panics.load(Ordering::SeqCst),
+        hangs.into_inner(),
+        wrong.len()
+    );
+    assert_eq!(panics.load(Ordering::SeqCst), 0);
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    let never: Vec<_> = hits.iter().filter(|(_, count)| **count == 0).collect();
+    assert!(never.is_empty(), "never called: {never:?}");
+}
