@@ -20,9 +20,8 @@ use crate::{Context, Side};
 pub struct Args {
     /// A scenario (see `copysim list`) or the path of a scenario file
     name: String,
-    /// The directory whose drive is measured
-    #[arg(default_value = ".")]
-    target: PathBuf,
+    /// The directory whose drive is measured [default: the current one]
+    target: Option<PathBuf>,
     /// The directory to copy from in cross-drive scenarios [default: memory, else the generator]
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
@@ -52,7 +51,7 @@ pub fn run(args: Args) -> Outcome {
     let cancel = signals::cancel()?;
     let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel));
     let host = Host::real();
-    let request = Request { scenario: &args.name, target: &args.target, source: args.source.as_deref(), options };
+    let request = Request { scenario: &args.name, target: args.target.as_deref(), source: args.source.as_deref(), options };
     let plan = Plan::resolve(request, OS, &host, &environment)?;
     store::prepare(OS.files, &results)?;
     let keeper = Keeper { results, identify, saved: RefCell::default(), failure: RefCell::default() };
@@ -134,7 +133,7 @@ pub fn copysim_itself() -> crate::result::Copysim {
 }
 
 /// Kept here so that `plan` resolves exactly as a measurement would.
-pub fn resolve(name: &str, target: &Path, source: Option<&Path>, measuring: Measuring) -> Result<Plan, Error> {
+pub fn resolve(name: &str, target: Option<&Path>, source: Option<&Path>, measuring: Measuring) -> Result<Plan, Error> {
     let request = Request { scenario: name, target, source, options: measuring.resolve() };
     Plan::resolve(request, OS, &Host::real(), &Environment::of_process())
 }

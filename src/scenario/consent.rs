@@ -33,7 +33,8 @@ pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
     let settling = u64::try_from(plan.options.settle_time().as_nanos()).unwrap_or(u64::MAX).saturating_add(1_000_000_000);
     let repeated = u64::from(plan.runs) + u64::from(plan.options.control);
     let preparing = at_rate(staging_bytes.saturating_add(plan.bytes_to_prepare(staging_bytes)));
-    preparing.saturating_add(repeated * (passes * at_rate(timed)).saturating_add(settling * plan.phases.len() as u64))
+    let once = passes.saturating_mul(at_rate(timed)).saturating_add(settling.saturating_mul(plan.phases.len() as u64));
+    preparing.saturating_add(repeated.saturating_mul(once))
 }
 
 /// How many times longer a plan takes, or fills the drive by more, than what needs no question. `total_bytes` is the size of the target's file system.

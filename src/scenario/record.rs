@@ -82,11 +82,11 @@ pub(super) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, pha
     phase.timeline = Some(timeline(timed));
 }
 
-/// Samples as the record has them: counters of devices count from the window's opening.
+/// Samples as the record has them: counters count from the window's opening, temperatures are what they are.
 fn timeline(timed: &Timed<'_>) -> Timeline {
     let names: Vec<(&str, Measured)> = timed.series.iter().map(|(of, what)| (of.as_str(), *what)).collect();
     let mut timeline = Timeline::of(timed.samples.clone(), &names);
-    for series in &mut timeline.series {
+    for series in timeline.series.iter_mut().filter(|series| series.what != Measured::Celsius) {
         let base = series.values.iter().flatten().next().copied().unwrap_or(0);
         series.values.iter_mut().flatten().for_each(|value| *value -= base);
     }

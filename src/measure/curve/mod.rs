@@ -1,7 +1,7 @@
 //! The rate over bytes: where it changed at once (the end of a fast cache), where it went down slowly, and where nothing happened.
 //!
-//! A curve of cumulative bytes is cut into cells ([`cells`]), stalls are taken out, and the logarithm of each cell's rate is fitted by levels and lines
-//! under noise that has a memory ([`fit`]). What is found is the place of each change and the rates on its two sides.
+//! A curve of cumulative bytes is cut into cells (`cells`), stalls are taken out, and the logarithm of each cell's rate is fitted by levels and lines
+//! under noise that has a memory (`fit`). What is found is the place of each change and the rates on its two sides.
 
 mod cells;
 mod drift;
