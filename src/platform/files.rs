@@ -138,6 +138,8 @@ pub trait Files: Send + Sync {
     fn resident_bytes(&self, file: &Handle, len: u64) -> io::Result<u64>;
     /// Where a file's data lie (FIEMAP).
     fn extents(&self, file: &Handle) -> io::Result<linux::Extents>;
+    /// Where a file's data lie, piece by piece (FIEMAP).
+    fn each_extent(&self, file: &Handle, each: &mut dyn FnMut(linux::Extent)) -> io::Result<()>;
     /// The space of the file system on which a file lies.
     fn space(&self, file: &Handle) -> io::Result<Space>;
 }
@@ -301,6 +303,10 @@ impl Files for OsFiles {
 
     fn extents(&self, file: &Handle) -> io::Result<linux::Extents> {
         linux::extents(file.as_fd())
+    }
+
+    fn each_extent(&self, file: &Handle, each: &mut dyn FnMut(linux::Extent)) -> io::Result<()> {
+        linux::each_extent(file.as_fd(), each)
     }
 
     fn space(&self, file: &Handle) -> io::Result<Space> {

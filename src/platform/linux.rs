@@ -135,10 +135,35 @@ struct Fiemap {
     extents: [FiemapExtent; FIEMAP_EXTENTS],
 }
 
-/// Asks the file system where a file's data lie; the file is flushed first, so that delayed allocation has happened.
+/// One piece of a file: where it lies in the file and where on the device of its file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Where in the file it begins.
+    pub logical: u64,
+    /// Where on the file system's device it begins; what a file system that spans several devices means by it is its own affair (btrfs).
+    pub physical: u64,
+    /// Bytes.
+    pub length: u64,
+    flags: u32,
+}
+
+/// Asks the file system where a file's data lie, summed; the file is flushed first, so that delayed allocation has happened.
 pub fn extents(fd: BorrowedFd<'_>) -> io::Result<Extents> {
-    let empty = FiemapExtent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut sum = Extents::default();
+    each_extent(fd, &mut |extent| {
+        let share = |flag: u32| if extent.flags & flag == 0 { 0 } else { extent.length };
+        sum.count += 1;
+        sum.mapped_bytes += extent.length;
+        sum.shared_bytes += share(FIEMAP_EXTENT_SHARED);
+        sum.unwritten_bytes += share(FIEMAP_EXTENT_UNWRITTEN);
+        sum.encoded_bytes += share(FIEMAP_EXTENT_ENCODED);
+    })?;
+    Ok(sum)
+}
+
+/// Asks the file system where a file's data lie, piece by piece from its start on; the file is flushed first.
+pub fn each_extent(fd: BorrowedFd<'_>, each: &mut dyn FnMut(Extent)) -> io::Result<()> {
+    let empty = FiemapExtent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut start = 0;
     loop {
         let mut map = Fiemap {
@@ -154,22 +179,26 @@ pub fn extents(fd: BorrowedFd<'_>) -> io::Result<Extents> {
         if unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let found = map.extents.iter().take(map.mapped_extents as usize);
         let mut last = map.mapped_extents == 0;
-        for extent in found {
-            let share = |flag: u32| if extent.flags & flag == 0 { 0 } else { extent.length };
-            sum.count += 1;
-            sum.mapped_bytes += extent.length;
-            sum.shared_bytes += share(FIEMAP_EXTENT_SHARED);
-            sum.unwritten_bytes += share(FIEMAP_EXTENT_UNWRITTEN);
-            sum.encoded_bytes += share(FIEMAP_EXTENT_ENCODED);
-            start = extent.logical.saturating_add(extent.length);
-            last |= extent.flags & FIEMAP_EXTENT_LAST != 0;
+        for &FiemapExtent { logical, physical, length, flags, .. } in map.extents.iter().take(map.mapped_extents as usize) {
+            each(Extent { logical, physical, length, flags });
+            start = logical.saturating_add(length);
+            last |= flags & FIEMAP_EXTENT_LAST != 0;
         }
         if last {
-            return Ok(sum);
+            return Ok(());
         }
     }
+}
+
+/// Lets this process hold as many files open as the system grants it.
+///
+/// # Errors
+/// What the system answered.
+pub fn allow_many_open_files() -> io::Result<()> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit })?)
 }
 
 /// What this process has used so far.
