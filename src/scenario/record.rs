@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::phase::{CopySource, Job, Timed};
+use super::copy::{CopySource, Job};
+use super::window::{Levels, Timed};
 use crate::cache::evict::Prepared;
 use crate::corpus::locate;
 use crate::corpus::verify::Verification;
 use crate::drive::Counters;
 use crate::engine::Engine;
-use crate::platform::Usage;
 use crate::result::{
     self, Cache, DeviceCounters, Integrity, Latency, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
 };
@@ -18,13 +18,13 @@ use crate::workload::copy::{Order, Slow};
 const MISMATCHES: usize = 100;
 
 /// The window: its ends, the work, how it was done, counters, waits, latencies, timeline.
-pub(super) fn window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &mut Phase) {
-    let Timed { copied, before, after, .. } = timed;
-    let calls = &copied.calls;
+pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
+    let (engine, done) = (job.engine, &timed.done);
+    let calls = &done.calls;
     phase.start_ns = timed.start_ns.saturating_sub(job.began_ns);
     phase.window =
-        Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: copied.first_done_ns, ..Window::default() };
-    (phase.files, phase.bytes) = (copied.files, copied.bytes);
+        Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: done.first_done_ns, ..Window::default() };
+    (phase.files, phase.bytes) = (done.files, done.bytes);
     let own = !matches!(engine, Engine::Command(_));
     phase.work = own.then_some(Work {
         read_bytes: calls.read_bytes,
@@ -51,19 +51,19 @@ pub(super) fn window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &
     phase.flush = Some(timed.flush.clone());
     let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
     phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited) });
-    let mut add_device = |id: &str, before: [Option<Counters>; 2], after: [Option<Counters>; 2]| {
-        if let [Some(counters), ..] = difference(before, after) {
+    let mut add_device = |id: &str, counted: Levels| {
+        if let [Some(counters), ..] = counted {
             phase.device.insert(id.to_owned(), device(&counters));
         }
     };
-    add_device(job.target.id, before.target, after.target);
-    if let Some(place) = job.source_place().filter(|_| !job.same_drive()) {
-        add_device(place.id, before.source, after.source);
+    add_device(job.watched.target.id, timed.target_counted());
+    if let Some(place) = job.watched.source {
+        add_device(place.id, timed.source_counted());
     }
-    let usage = cpu(timed);
+    let usage = timed.cpu();
     phase.time = Some(Waits {
         calls_ns: calls.groups().iter().copied().collect::<BTreeMap<_, _>>(),
-        outside_ns: copied.thread_ns.saturating_sub(calls.total_ns()),
+        outside_ns: done.thread_ns.saturating_sub(calls.total_ns()),
         user_ns: Some(usage.user_ns),
         system_ns: Some(usage.system_ns),
         overlap_ns: None,
@@ -71,13 +71,7 @@ pub(super) fn window(job: &Job<'_>, engine: &Engine, timed: &Timed<'_>, phase: &
     phase.latency = calls.latencies().iter().map(|(op, histogram)| Latency::of(*op, StartPoint::Submit, histogram)).collect();
     phase.timeline = Some(timeline(timed));
     let slow = |slow: &Slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns };
-    phase.slowest_files = copied.slowest.iter().map(slow).collect();
-}
-
-/// CPU time of this process and of the programs that it started and waited for.
-pub(super) fn cpu(timed: &Timed<'_>) -> Usage {
-    let [own, children] = [0, 1].map(|index| timed.after.usage[index].since(timed.before.usage[index]));
-    Usage { user_ns: own.user_ns + children.user_ns, system_ns: own.system_ns + children.system_ns }
+    phase.slowest_files = done.slowest.iter().map(slow).collect();
 }
 
 /// Samples as the record has them: counters of devices count from the window's opening.
@@ -89,10 +83,6 @@ fn timeline(timed: &Timed<'_>) -> Timeline {
         series.values.iter_mut().flatten().for_each(|value| *value -= base);
     }
     timeline
-}
-
-pub(super) fn difference(before: [Option<Counters>; 2], after: [Option<Counters>; 2]) -> [Option<Counters>; 2] {
-    [0, 1].map(|level| Some(after[level]?.since(&before[level]?)))
 }
 
 fn device(counters: &Counters) -> DeviceCounters {

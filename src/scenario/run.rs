@@ -4,20 +4,23 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use super::consent;
+use super::copy::{self, CopySource, Job};
 use super::events::{Event, Observer};
 use super::evidence::compare_runs;
 use super::facts;
 use super::memory;
 use super::options::Recorded;
-use super::phase::{self, CopySource, DriveCounters, Job, Place};
+
 use super::plan::{Plan, Source};
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
+use super::window::{DriveCounters, Place, Watched};
 use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
+use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
@@ -235,7 +238,7 @@ impl<'a> Bench<'a> {
             }
             document.runs.push(result::Run { index, scenario: 0, order: index, arm: None, phases: Vec::new() });
             for (corpus_index, corpus) in ready.iter().enumerate() {
-                let mut phase = phase::planned(&plan.copies[corpus_index].name, corpus_index);
+                let mut phase = copy::planned(&plan.copies[corpus_index].name, corpus_index);
                 let done = self.copy_once(index, corpus, &mut phase, began_ns);
                 if let Some(run) = document.runs.last_mut() {
                     run.phases.push(phase);
@@ -339,29 +342,23 @@ impl<'a> Bench<'a> {
         let target = Place { drive: &plan.target_drive, counted: &self.target_counted, id: "d0" };
         let source = self.source.as_ref().map(|(_, counted, drive)| Place { drive, counted, id: "d1" });
         let from = match ready {
-            Ready::OnTarget(staged) => CopySource::Staged { staged, place: Some(&target) },
-            Ready::OnSource(staged) => CopySource::Staged { staged, place: source.as_ref() },
+            Ready::OnTarget(staged) => CopySource::Staged { staged, place: Some(target) },
+            Ready::OnSource(staged) => CopySource::Staged { staged, place: source },
             Ready::InMemory(staged) => CopySource::Staged { staged, place: None },
             Ready::Generated(manifest) => CopySource::Generated(manifest),
         };
         let run = self.target.new_run()?;
         let title = format!("run {index} of {}", plan.runs);
-        let job = Job {
-            system: around.system,
-            observer: around.observer,
-            cancel: around.cancel,
-            options: &plan.options,
-            from: &from,
-            target: &target,
-            run: &run,
-            began_ns,
-            log: self.log.as_ref(),
-            title: &title,
-        };
+        let engine = Engine::named(&plan.options.engine)?;
+        let Around { system, observer, cancel, .. } = *around;
+        // A corpus in another place than the source's is not read from it.
+        let source = source.filter(|_| matches!(ready, Ready::OnSource(_)));
+        let watched = Watched { system, observer, cancel, title: &title, target, source };
+        let job = Job { watched, options: &plan.options, engine: &engine, from: &from, run: &run, began_ns, log: self.log.as_ref() };
         if let Some(log) = &self.log {
             log.begin_run(index);
         }
-        let mut done = phase::copy(&job, phase);
+        let mut done = copy::copy(&job, phase);
         if let Some(log) = &self.log {
             done = done.and(log.end_run());
         }

@@ -1,0 +1,260 @@
+//! One copy, timed: caches prepared, drive idle, window, quiet awaited, copy compared, conclusions drawn.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::blocks::{self, Blocks};
+use super::events::Event;
+use super::evidence::{Copier, Observed, Origin, conclude};
+use super::options::Options;
+use super::record;
+use super::stage::{Staged, makers};
+use super::window::{Place, Timed, Watched, Work};
+use crate::cache::evict::{Prepared, prepare};
+use crate::cache::flush::Written;
+use crate::corpus::locate;
+use crate::corpus::manifest::Manifest;
+use crate::corpus::verify::{Subject, Verification, verify};
+use crate::drive::RunDir;
+use crate::engine::{Engine, Trees};
+use crate::error::{Context, Error, Result, Side};
+use crate::platform::ignore_unsupported;
+use crate::progress::Counter;
+use crate::result::{self, Phase, PhaseKind, PhaseStatus, SourceKind};
+use crate::units::{Bytes, count, files};
+use crate::workload::copy::{copy_tree, write_generated};
+use crate::workload::samples::FileLog;
+
+/// Files compared at once: enough to keep a drive's queue from running empty.
+const VERIFIERS: usize = 4;
+
+/// What is copied.
+pub enum CopySource<'a> {
+    /// A corpus on a drive, or in memory on purpose.
+    Staged {
+        /// The corpus.
+        staged: &'a Staged,
+        /// Where it lies; `None` for memory.
+        place: Option<Place<'a>>,
+    },
+    /// A corpus that is made while it is written, and its manifest.
+    Generated(&'a Manifest),
+}
+
+impl CopySource<'_> {
+    fn manifest(&self) -> &Manifest {
+        match self {
+            Self::Staged { staged, .. } => &staged.manifest,
+            Self::Generated(manifest) => manifest,
+        }
+    }
+
+    pub(super) fn kind(&self) -> SourceKind {
+        match self {
+            Self::Staged { place: Some(_), .. } => SourceKind::Drive,
+            Self::Staged { place: None, .. } => SourceKind::Memory,
+            Self::Generated(_) => SourceKind::Generated,
+        }
+    }
+}
+
+/// One copy to be made.
+pub struct Job<'a> {
+    /// What every window has. The source is in it where it is another drive than the target.
+    pub watched: Watched<'a>,
+    /// What the user chose.
+    pub options: &'a Options,
+    /// How it is copied.
+    pub engine: &'a Engine,
+    /// What is copied.
+    pub from: &'a CopySource<'a>,
+    /// The directory that is written to.
+    pub run: &'a RunDir,
+    /// The moment since which the record counts, ns of the monotonic clock.
+    pub began_ns: u64,
+    /// Where a line for each file goes, if anywhere.
+    pub log: Option<&'a FileLog>,
+}
+
+/// Makes the copy. What was found out before a failure is in the phase; the failure itself is returned beside it.
+pub fn copy(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
+    phase.status = PhaseStatus::Failed;
+    let done = attempt(job, phase);
+    match &done {
+        Ok(()) => phase.status = PhaseStatus::Ok,
+        Err(Error::Interrupted(_)) => phase.status = PhaseStatus::Interrupted,
+        Err(Error::Differ(_)) => {}
+        Err(error) => phase.error = Some(error.to_string()),
+    }
+    done
+}
+
+/// A new phase of this name for a copy of a corpus.
+#[must_use]
+pub fn planned(name: &str, corpus_index: usize) -> Phase {
+    Phase { corpus: Some(corpus_index), ..Phase::new(name, PhaseKind::Copy) }
+}
+
+impl Job<'_> {
+    /// Where the data come from, if from a drive.
+    fn source_place(&self) -> Option<Place<'_>> {
+        match self.from {
+            CopySource::Staged { place, .. } => *place,
+            CopySource::Generated(_) => None,
+        }
+    }
+
+    fn same_drive(&self) -> bool {
+        self.source_place().is_some_and(|place| place.id == self.watched.target.id)
+    }
+}
+
+fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
+    let Job { watched, options, engine, run, .. } = *job;
+    let Watched { system, observer, cancel, title, .. } = watched;
+    system.files.sync_filesystem(&run.dir).or_else(ignore_unsupported).during("flush", Side::Target, &run.path)?;
+    let cache = match job.from {
+        CopySource::Staged { staged, place: Some(_) } => {
+            observer.on(Event::Waits(format!("{title}: preparing caches")));
+            let prepared = prepare(system, &staged.manifest, &staged.tree, &staged.path, options.cache, cancel)?;
+            // The list of files is read again so that its own reading is not timed; the tree is not touched.
+            staged.manifest.entries(system.files).try_for_each(|entry| entry.map(drop)).during("read the manifest of", Side::Source, &staged.path)?;
+            Some(prepared)
+        }
+        _ => None,
+    };
+    watched.settle(options.settle_time())?;
+    cancel.check()?;
+    let mut timed = window(job)?;
+    record::window(job, &timed, phase);
+    if let Some(cache) = &cache {
+        phase.cache = Some(record::cache(cache));
+    }
+    if let Some(failure) = timed.done.failure.take() {
+        // Nothing follows from part of a copy.
+        if let Some(work) = &mut phase.work {
+            work.files_failed = u64::from(!matches!(failure, Error::Interrupted(_)));
+        }
+        return Err(failure);
+    }
+    (phase.window.quiet_ns, phase.window.quiet_reason) = watched.quiet(&timed);
+    let blocks = blocks::sample(system.files, &run.dir, job.from.manifest());
+    let verification = if !options.verify || !engine.moves_bytes() { None } else { Some(compare(job)?) };
+    phase.integrity = verification.as_ref().map(record::integrity);
+    draw_conclusions(job, &timed, cache, blocks, verification.as_ref(), phase);
+    match verification.filter(|verification| !verification.is_good()) {
+        Some(bad) => Err(differ(job, &bad)),
+        None => Ok(()),
+    }
+}
+
+fn window<'a>(job: &Job<'a>) -> Result<Timed<'a>> {
+    let Job { watched, options, engine, run, .. } = *job;
+    let Watched { system, cancel, .. } = watched;
+    let corpus = &job.from.manifest().corpus;
+    let counter = Arc::new(Counter::default());
+    let one_file = corpus.files()?.find(|file| file.len > 0).map(|file| file.path);
+    let (source, source_path) = match job.from {
+        CopySource::Staged { staged, .. } => (&staged.tree, staged.path.as_path()),
+        CopySource::Generated(_) => (&run.dir, Path::new("the generator")),
+    };
+    let trees = Trees {
+        files: system.files,
+        source,
+        source_path,
+        target: &run.dir,
+        target_path: &run.path,
+        umask: crate::platform::umask(),
+        counter: &counter,
+        cancel,
+        log: job.log,
+    };
+    watched.time(Work {
+        what: format!("copying {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count())),
+        bytes: corpus.byte_count(),
+        counter: Arc::clone(&counter),
+        run: &mut |open| match job.from {
+            CopySource::Staged { staged, .. } => {
+                open();
+                copy_tree(trees, &staged.manifest, engine, options.threads, options.order, system.clock)
+            }
+            CopySource::Generated(manifest) => write_generated(trees, &manifest.corpus, makers(), system.clock, open),
+        },
+        written: engine.moves_bytes().then(|| Written { files: system.files, dir: &run.dir, path: &run.path, one_file: one_file.as_deref() }),
+    })
+}
+
+/// Reads the copy again, cold, and compares it.
+fn compare(job: &Job<'_>) -> Result<Verification> {
+    let Watched { system, observer, cancel, title, .. } = job.watched;
+    let manifest = job.from.manifest();
+    let subject = Subject { files: system.files, tree: &job.run.dir, path: &job.run.path, side: Side::Target };
+    let counter = Arc::new(Counter::default());
+    let corpus = &manifest.corpus;
+    let what = format!("{title}: comparing {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
+    observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
+    let verification = verify(subject, manifest, VERIFIERS, &counter, cancel);
+    observer.on(Event::Ends);
+    verification
+}
+
+fn differ(job: &Job<'_>, found: &Verification) -> Error {
+    let bad = found.files_checked - found.files_good;
+    let first = found.differences.first().map(locate::Difference::sentence).unwrap_or_default();
+    Error::Differ(format!("{} of {} of the copy in {} differ: {first}", count(bad), files(found.files_checked), job.run.path.display()))
+}
+
+fn draw_conclusions(
+    job: &Job<'_>,
+    timed: &Timed<'_>,
+    cache: Option<Prepared>,
+    blocks: Blocks,
+    verification: Option<&Verification>,
+    phase: &mut Phase,
+) {
+    let levels = |levels: super::window::Levels| levels.into_iter().flatten().collect::<Vec<_>>();
+    let target_counted = levels(timed.target_counted());
+    let source_counted = if job.same_drive() { target_counted.clone() } else { levels(timed.source_counted()) };
+    let undropped_below = cache.as_ref().is_some_and(|cache| cache.metadata != result::Warmth::Cold);
+    let (origin, stored, loops) = match job.from {
+        CopySource::Staged { staged, place: Some(place) } => {
+            (Origin::Drive(place.drive.medium), staged.stored_bytes, place.drive.devices.iter().any(|device| device.direct_io == Some(false)))
+        }
+        CopySource::Staged { place: None, .. } => (Origin::Memory, None, false),
+        CopySource::Generated(_) => (Origin::Generated, None, false),
+    };
+    let done = &timed.done;
+    let conclusions = conclude(&Observed {
+        bytes: done.bytes,
+        files: done.files,
+        copier: match job.engine {
+            Engine::Command(_) => Copier::OtherProgram,
+            Engine::Files(..) if job.engine.moves_bytes() => Copier::Copysim,
+            Engine::Files(..) => Copier::Nobody,
+        },
+        durable_ns: timed.durable_ns,
+        origin,
+        target: job.watched.target.drive.medium,
+        same_drive: job.same_drive(),
+        wanted: job.options.cache,
+        cache,
+        source_stored_bytes: stored,
+        cache_below: loops && undropped_below,
+        source_counted,
+        target_counted,
+        shared_share: blocks.shared_share,
+        copy_stored_share: blocks.stored_share,
+        copy_encoded_share: blocks.encoded_share,
+        flush: timed.flush.clone(),
+        tool_ns: done.thread_ns.saturating_sub(done.calls.total_ns()),
+        thread_ns: done.thread_ns,
+        generator_ns: phase.source.and_then(|source| source.wait_ns).unwrap_or(0),
+        suspended_ns: timed.suspended_ns(),
+        data_differ: verification.map(|verification| !verification.is_good()),
+    });
+    if let (Some(cache), Some(share)) = (&mut phase.cache, conclusions.device_read_share) {
+        cache.device_read_share = Some(share);
+    }
+    phase.evidence = conclusions.evidence;
+    phase.flags.extend(conclusions.flags);
+}

@@ -1,0 +1,289 @@
+//! A window: the time in which a piece of work is measured, whatever the work is. Drives idle, clock and counters read, work, flush, clock and counters read again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::events::{Event, Observer};
+use crate::cache::flush::{Written, make_durable};
+use crate::drive::counters::{Completions, wait_until_quiet};
+use crate::drive::{CounterReader, Counters, Drive};
+use crate::error::{Error, Result};
+use crate::measure::Samples;
+use crate::measure::sampler::sampled;
+use crate::platform::{Host, System, Usage};
+use crate::progress::{Cancel, Counter};
+use crate::result::{Answer, Flush, Measured};
+use crate::workload::copy::Copied;
+
+/// A device is quiet when it has completed no write for this long.
+const QUIET: Duration = Duration::from_secs(1);
+/// No longer is waited for it, nor for an idle drive before a window.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The counters of what is under a directory: of the nearest devices, and of the physical ones where these are others.
+pub struct DriveCounters {
+    nearest: Option<CounterReader>,
+    physical: Option<CounterReader>,
+}
+
+impl DriveCounters {
+    /// Opens them.
+    #[must_use]
+    pub fn open(host: &Host, drive: &Drive) -> Self {
+        let nearest = drive.counted();
+        let leaves: Vec<_> = drive.leaves().iter().map(|device| device.number).collect();
+        let physical = (leaves != nearest).then(|| CounterReader::open(host, &leaves)).flatten();
+        Self { nearest: CounterReader::open(host, &nearest), physical }
+    }
+
+    /// What they say now, nearest first; a level that can't be read is left out.
+    fn read(&self) -> Levels {
+        [&self.nearest, &self.physical].map(|reader| reader.as_ref().and_then(|reader| reader.read().ok()))
+    }
+}
+
+/// The counters of the nearest devices, and of the physical ones where these are others.
+pub type Levels = [Option<Counters>; 2];
+
+/// What was counted between two looks; a level that was not seen at both is unknown.
+#[must_use]
+pub fn difference(before: Levels, after: Levels) -> Levels {
+    [0, 1].map(|level| Some(after[level]?.since(&before[level]?)))
+}
+
+/// A role's drive with its counters and its name in the record.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// What it is.
+    pub drive: &'a Drive,
+    /// Its counters.
+    pub counted: &'a DriveCounters,
+    /// Its id in the record.
+    pub id: &'a str,
+}
+
+/// What every window has: the system, who watches, and the drives that are looked at.
+#[derive(Clone, Copy)]
+pub struct Watched<'a> {
+    /// The system.
+    pub system: System<'a>,
+    /// Who watches.
+    pub observer: &'a dyn Observer,
+    /// Whether to stop.
+    pub cancel: &'a Cancel,
+    /// What the work is called: "run 2 of 3".
+    pub title: &'a str,
+    /// The drive that is written to.
+    pub target: Place<'a>,
+    /// The drive that is read from, where it is another.
+    pub source: Option<Place<'a>>,
+}
+
+/// What was read at one moment.
+pub struct Moment {
+    /// CPU time of this process, and of the programs that it started and waited for.
+    usage: [Usage; 2],
+    /// For how long the machine had slept since it was started.
+    suspended_ns: u64,
+    source: Levels,
+    target: Levels,
+}
+
+/// A piece of work and how it is told.
+pub struct Work<'a, 'w> {
+    /// What is done: "copying 7,861 files, 8.41 GB".
+    pub what: String,
+    /// How many bytes of progress it will make.
+    pub bytes: u64,
+    /// How far it is.
+    pub counter: Arc<Counter>,
+    /// The work. It calls its argument when the clock shall start: what comes before is preparation.
+    pub run: &'w mut dyn FnMut(&mut dyn FnMut()) -> Copied<'a>,
+    /// What it has written and how that is flushed; `None` where nothing is.
+    pub written: Option<Written<'w>>,
+}
+
+/// What a window held.
+pub struct Timed<'a> {
+    /// What was done.
+    pub done: Copied<'a>,
+    /// From the opening until the last call came back.
+    pub returned_ns: u64,
+    /// From the opening until the data were flushed; `None` where they were not.
+    pub durable_ns: Option<u64>,
+    /// The flush.
+    pub flush: Flush,
+    /// The moment of the opening, of the monotonic clock.
+    pub start_ns: u64,
+    /// Progress over time.
+    pub samples: Samples,
+    /// What the samples are of.
+    pub series: Vec<(String, Measured)>,
+    before: Moment,
+    after: Moment,
+}
+
+impl Timed<'_> {
+    /// CPU time of this process and of the programs that it started and waited for.
+    #[must_use]
+    pub fn cpu(&self) -> Usage {
+        let [own, children] = [0, 1].map(|index| self.after.usage[index].since(self.before.usage[index]));
+        Usage { user_ns: own.user_ns + children.user_ns, system_ns: own.system_ns + children.system_ns }
+    }
+
+    /// For how long the machine slept within the window.
+    #[must_use]
+    pub fn suspended_ns(&self) -> u64 {
+        self.after.suspended_ns.saturating_sub(self.before.suspended_ns)
+    }
+
+    /// What the source's devices counted, where it is another drive than the target.
+    #[must_use]
+    pub fn source_counted(&self) -> Levels {
+        difference(self.before.source, self.after.source)
+    }
+
+    /// What the target's devices counted.
+    #[must_use]
+    pub fn target_counted(&self) -> Levels {
+        difference(self.before.target, self.after.target)
+    }
+}
+
+impl<'a> Watched<'a> {
+    fn places(&self) -> impl Iterator<Item = &Place<'a>> {
+        std::iter::once(&self.target).chain(&self.source)
+    }
+
+    fn look(&self) -> Moment {
+        Moment {
+            usage: [Usage::of_process(), Usage::of_children()],
+            suspended_ns: self.system.clock.boot_ns().saturating_sub(self.system.clock.now_ns()),
+            source: self.source.map_or([None, None], |place| place.counted.read()),
+            target: self.target.counted.read(),
+        }
+    }
+
+    /// Waits until the drives have been idle for `time`.
+    ///
+    /// # Errors
+    /// `Interrupted`.
+    pub fn settle(&self, time: Duration) -> Result<()> {
+        if time.is_zero() {
+            return Ok(());
+        }
+        let Self { system, observer, cancel, title, .. } = *self;
+        observer.on(Event::Waits(format!("{title}: waiting until the drive has been idle for {}", humantime::format_duration(time))));
+        for place in self.places() {
+            match &place.counted.nearest {
+                Some(reader) => {
+                    if let Err(reason) = wait_until_quiet(reader, system.clock, Completions::OfAll, time, time + LONGEST_WAIT, cancel) {
+                        cancel.check()?;
+                        observer.on(Event::Notice(format!("{} was not idle before the window: {reason}", place.drive.path.display())));
+                    }
+                }
+                // Without counters there is nothing to see; a pause is what is left.
+                None => self.pause(time)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits, in pieces, so that whoever asks for the end need not wait for it.
+    fn pause(&self, time: Duration) -> Result<()> {
+        const PIECE: Duration = Duration::from_millis(50);
+        let mut left = time;
+        while !left.is_zero() {
+            self.cancel.check()?;
+            self.system.clock.sleep(left.min(PIECE));
+            left = left.saturating_sub(PIECE);
+        }
+        Ok(())
+    }
+
+    /// Does the work in a window. A failure of the work or of the flush is in what was done.
+    ///
+    /// # Errors
+    /// What ended the work before its window was opened.
+    pub fn time<'c>(&self, work: Work<'c, '_>) -> Result<Timed<'c>> {
+        let Self { system, observer, title, .. } = *self;
+        let Work { what, bytes, counter, run, written } = work;
+        observer.on(Event::Begins { what: format!("{title}: {what}"), bytes, counter: Arc::clone(&counter), timed: true });
+        let mut series = vec![("work".to_owned(), Measured::WrittenBytes)];
+        for place in self.places() {
+            series.extend([(place.id.to_owned(), Measured::ReadBytes), (place.id.to_owned(), Measured::WrittenBytes)]);
+        }
+        // What the sampler's thread needs, and no more: who watches need not be shared among threads.
+        let counted: Vec<&DriveCounters> = self.places().map(|place| place.counted).collect();
+        let look = || {
+            let mut values = vec![i64::try_from(counter.bytes()).ok()];
+            for counters in &counted {
+                let counters = counters.read()[0];
+                values.push(counters.and_then(|counters| i64::try_from(counters.read_bytes).ok()));
+                values.push(counters.and_then(|counters| i64::try_from(counters.written_bytes).ok()));
+            }
+            values
+        };
+        let mut opened: Option<(u64, Moment)> = None;
+        let (ended, samples) = sampled(system.clock, series.len(), look, || {
+            let mut open = || {
+                let moment = self.look();
+                opened = Some((system.clock.now_ns(), moment));
+            };
+            let mut done = run(&mut open);
+            let start = opened.as_ref().map_or_else(|| system.clock.now_ns(), |(start, _)| *start);
+            let returned_ns = system.clock.now_ns() - start;
+            let (flush, durable_ns) = match written.filter(|_| done.failure.is_none()) {
+                Some(written) => self.flush(&written, &mut done, start),
+                None => (not_flushed("none", None, Answer::Unknown), None),
+            };
+            (done, returned_ns, durable_ns, flush)
+        });
+        let after = self.look();
+        observer.on(Event::Ends);
+        let (done, returned_ns, durable_ns, flush) = ended;
+        let Some((start_ns, before)) = opened else {
+            return Err(done.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
+        };
+        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, series, before, after })
+    }
+
+    fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {
+        let clock = self.system.clock;
+        let mut flushes = || self.target.counted.read()[0].and_then(|counters| counters.flushes);
+        let volatile = self.target.drive.volatile_cache();
+        let begun = clock.now_ns();
+        let (flush, flushed) = match make_durable(written, &mut done.calls, &mut flushes, volatile) {
+            Ok(flushed) => flushed,
+            Err(failure) => {
+                done.failure = Some(failure);
+                (not_flushed("failed", volatile, Answer::No), false)
+            }
+        };
+        let end = clock.now_ns();
+        // The other threads have nothing to do meanwhile: the flush is one thread's.
+        done.thread_ns += end - begun;
+        (flush, flushed.then_some(end - window_ns))
+    }
+
+    /// When the target stopped writing, ns after the window's opening, or why that is not known.
+    #[must_use]
+    pub fn quiet(&self, timed: &Timed<'_>) -> (Option<u64>, Option<String>) {
+        let Some(reader) = &self.target.counted.nearest else {
+            return (None, Some("the target has no counters".to_owned()));
+        };
+        let Some(durable_ns) = timed.durable_ns else {
+            return (None, Some("the data were not flushed".to_owned()));
+        };
+        self.observer.on(Event::Waits(format!("{}: waiting until the drive is quiet", self.title)));
+        match wait_until_quiet(reader, self.system.clock, Completions::OfWrites, QUIET, LONGEST_WAIT, self.cancel) {
+            // No completion after the flush: it was quiet then.
+            Ok(last) => (Some(last.saturating_sub(timed.start_ns).max(durable_ns)), None),
+            Err(reason) => (None, Some(reason.to_string())),
+        }
+    }
+}
+
+fn not_flushed(method: &str, volatile_cache: Option<bool>, reaches_medium: Answer) -> Flush {
+    Flush { method: method.to_owned(), device_flushes: None, volatile_cache, reaches_medium }
+}
