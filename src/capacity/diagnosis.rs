@@ -25,6 +25,8 @@ pub struct Diagnosis {
 
 /// A fake loses at least this beyond its real end, and at least one part in a hundred of what was written: less is a drive with bad sectors at its end.
 const LEAST_LOST: u64 = 1 << 20;
+/// The system writes what lies so close together in any order.
+const OUT_OF_ORDER: u64 = 4 << 20;
 /// Different distances that are kept.
 const DISTANCES: usize = 4096;
 /// Where data of another place are found, so many places of a range are looked at.
@@ -79,7 +81,7 @@ pub fn diagnose(map: &Map, layout: &Layout, is_whole: bool) -> Diagnosis {
     if !is_whole {
         return nothing;
     }
-    beyond_an_end(layout, &parts, elsewhere, step, nothing).unwrap_or(Diagnosis { verdict: CapacityVerdict::Damaged, ..nothing })
+    beyond_an_end(&parts, elsewhere, step, nothing).unwrap_or(Diagnosis { verdict: CapacityVerdict::Damaged, ..nothing })
 }
 
 /// The largest number of which the distances between where data are found and where they were written are multiples, but for one in ten bytes: on a wrapping
@@ -129,7 +131,7 @@ fn gcd(one: u64, other: u64) -> u64 {
 }
 
 /// A drive that is good up to a place and not beyond: which place, and what is beyond.
-fn beyond_an_end(layout: &Layout, parts: &[Part], elsewhere: bool, step: Option<u64>, nothing: Diagnosis) -> Option<Diagnosis> {
+fn beyond_an_end(parts: &[Part], elsewhere: bool, step: Option<u64>, nothing: Diagnosis) -> Option<Diagnosis> {
     let bad: u64 = parts.iter().map(Part::bad).sum();
     let tested: u64 = parts.iter().map(|part| part.len).sum();
     // The end that is wrong about the fewest bytes.
@@ -146,9 +148,8 @@ fn beyond_an_end(layout: &Layout, parts: &[Part], elsewhere: bool, step: Option<
     let good_above: u64 = above.iter().map(|part| part.good).sum();
     let bad_above: u64 = above.iter().map(Part::bad).sum();
     let of = |found: Found| above.iter().filter(|part| part.found == found).map(Part::bad).sum::<u64>();
-    // What is good beyond the end must be what was written last: then it may come from a cache.
-    let last = layout.bytes().saturating_sub(good_above + good_above / 4 + LEAST_LOST);
-    let kept: u64 = above.iter().filter(|part| part.order >= last).map(|part| part.good).sum();
+    // What is good beyond the end must be what was written there last: then it may come from a cache.
+    let kept = good_among_last(above, good_above + good_above / 4 + OUT_OF_ORDER);
     let cached = if kept >= good_above / 10 * 9 { kept } else { 0 };
     let enough = LEAST_LOST.max(tested / 100);
     let is_end = bad_above >= enough && bad_above >= bad / 10 * 9 && good_above - cached <= (bad_above + good_above - cached) / 20;
@@ -172,6 +173,19 @@ fn beyond_an_end(layout: &Layout, parts: &[Part], elsewhere: bool, step: Option<
         cache_bytes: hides.then_some(cached),
         ..nothing
     })
+}
+
+/// How much is good among the last bytes that were written to these parts.
+fn good_among_last(parts: &[Part], bytes: u64) -> u64 {
+    let mut by_order: Vec<&Part> = parts.iter().collect();
+    by_order.sort_by_key(|part| std::cmp::Reverse(part.order));
+    let mut seen = 0;
+    let last = by_order.into_iter().take_while(|part| {
+        let is_among = seen < bytes;
+        seen += part.len;
+        is_among
+    });
+    last.map(|part| part.good).sum()
 }
 
 #[cfg(test)]

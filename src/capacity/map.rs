@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SECTOR;
 use super::pattern::{Sector, Seen};
+use super::{FILE_SPAN, SECTOR};
 use crate::result::Found;
 
 /// So many ranges are kept. Beyond, small neighbours are thrown together.
@@ -70,6 +70,27 @@ impl Range {
             What::Mixed { good } => good,
             _ => 0,
         }
+    }
+
+    /// Its pieces in files of a span, by the file's number.
+    pub(super) fn by_file(self) -> impl Iterator<Item = (u64, Self)> {
+        let files = self.start / FILE_SPAN..self.end().div_ceil(FILE_SPAN);
+        files.map(move |file| {
+            let (first, last) = (self.start.max(file * FILE_SPAN), self.end().min((file + 1) * FILE_SPAN));
+            (file, self.part(first - self.start, last - first))
+        })
+    }
+
+    /// A part of it.
+    fn part(self, offset: u64, len: u64) -> Self {
+        let what = match self.what {
+            What::Elsewhere { from } => What::Elsewhere { from: from + offset },
+            // It need not begin where a block does.
+            What::Repeats { from, block } => What::Repeats { from: from + offset % block, block },
+            What::Mixed { good } => What::Mixed { good: (u128::from(good) * u128::from(len) / u128::from(self.len.max(1))) as u64 },
+            what => what,
+        };
+        Self { start: self.start + offset, len, what }
     }
 
     /// Takes a neighbour in, where both together are one range.
@@ -143,6 +164,16 @@ impl Map {
     #[must_use]
     pub fn flipped_bits(&self) -> u64 {
         self.flipped_bits
+    }
+
+    /// What was found before a position.
+    #[must_use]
+    pub fn before(&self, position: u64) -> Self {
+        let mut map = Self { grain: self.grain, flipped_bits: self.flipped_bits, ..Self::default() };
+        for range in self.ranges.iter().filter(|range| range.start < position) {
+            map.add(range.part(0, range.len.min(position - range.start)));
+        }
+        map
     }
 
     /// Adds a range behind all others.

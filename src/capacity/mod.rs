@@ -6,15 +6,15 @@
 
 pub mod crew;
 pub mod diagnosis;
-// pub mod fill;
+pub mod fill;
 pub mod h2w;
 pub mod layout;
 pub mod map;
 pub mod pattern;
-// pub mod progress;
-// pub mod read;
-// pub mod run;
-// mod record;
+pub mod progress;
+pub mod read;
+mod record;
+pub mod run;
 
 /// Where the first byte of a file stands in the numbering of all test data: each file has 1 GiB of it, whether it is that long or not, as in F3 and h2testw.
 pub const FILE_SPAN: u64 = 1 << 30;

@@ -1,5 +1,6 @@
 //! Views of a record: each computed from the document alone, at any time, on any machine.
 
+mod capacity;
 mod format;
 mod group;
 mod printable;

@@ -25,6 +25,8 @@ pub struct Capacity {
     pub good_bytes: u64,
     /// Whether all that was written was also read again.
     pub is_whole: bool,
+    /// Whether all space that was free was written to, and not only as much as was asked for.
+    pub filled: bool,
     /// What the drive really holds, where it is less than it claims: from its first byte on, or of what was written (`ground`).
     pub real_bytes: Option<u64>,
     /// Where places on the drive are known from; null where nothing had to be placed.
@@ -74,7 +76,7 @@ impl Capacity {
     /// Whether the drive is not what it says, or lost data.
     #[must_use]
     pub fn is_bad(&self) -> bool {
-        !matches!(self.verdict, CapacityVerdict::HoldsAll | CapacityVerdict::Unknown)
+        self.good_bytes < self.tested_bytes
     }
 
     /// What was found, in one or two sentences.
@@ -89,7 +91,8 @@ impl Capacity {
         };
         match self.verdict {
             CapacityVerdict::HoldsAll if self.format == "h2w" => format!("All {tested} of test data are what F3 or h2testw wrote."),
-            CapacityVerdict::HoldsAll => format!("All {tested} hold what was written."),
+            CapacityVerdict::HoldsAll if self.filled => format!("All {tested} of free space hold what was written."),
+            CapacityVerdict::HoldsAll => format!("All {tested} that were written hold what was written; the rest of the drive was not tried."),
             CapacityVerdict::Wraps => format!("{size}: from there on it overwrites what was written before (wraps)."),
             CapacityVerdict::Discards => format!("{size}: what is written beyond is lost (discards)."),
             CapacityVerdict::Aliases => {

@@ -10,7 +10,7 @@ pub mod facts;
 pub mod memory;
 pub mod options;
 pub mod plan;
-mod record;
+pub(crate) mod record;
 pub mod run;
 pub mod spec;
 pub mod stage;

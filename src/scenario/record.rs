@@ -1,14 +1,15 @@
-//! What a copy came to, in the words of the record: nothing is decided here.
+//! What a window and a copy came to, in the words of the record: nothing is decided here.
 
 use std::collections::BTreeMap;
 
 use super::copy::{CopySource, Job};
-use super::window::{Levels, Timed};
+use super::window::{Levels, Timed, Watched};
 use crate::cache::evict::Prepared;
 use crate::corpus::locate;
 use crate::corpus::verify::Verification;
 use crate::drive::Counters;
 use crate::engine::Engine;
+use crate::measure::calls::Calls;
 use crate::result::{
     self, Cache, DeviceCounters, Integrity, Latency, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
 };
@@ -17,23 +18,14 @@ use crate::workload::copy::{Order, Slow};
 /// Files in the record that differ.
 const MISMATCHES: usize = 100;
 
-/// The window: its ends, the work, how it was done, counters, waits, latencies, timeline.
+/// The window of a copy: what every window has, and how the copy was made.
 pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
-    let (engine, done) = (job.engine, &timed.done);
-    let calls = &done.calls;
-    phase.start_ns = timed.start_ns.saturating_sub(job.began_ns);
-    phase.window =
-        Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: done.first_done_ns, ..Window::default() };
-    (phase.files, phase.bytes) = (done.files, done.bytes);
+    record_timed(&job.watched, job.began_ns, timed, phase);
+    let (engine, calls) = (job.engine, &timed.done.calls);
     let own = !matches!(engine, Engine::Command(_));
-    phase.work = own.then_some(Work {
-        read_bytes: calls.read_bytes,
-        written_bytes: calls.written_bytes,
-        reads: calls.reads,
-        writes: calls.writes,
-        flushes: calls.flushes,
-        files_failed: 0,
-    });
+    if !own {
+        phase.work = None;
+    }
     let order = match job.options.order {
         Order::Manifest => "manifest",
         Order::Readdir => "readdir",
@@ -48,16 +40,38 @@ pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
         preserve: own.then(|| vec!["mtime".to_owned(), "permissions".to_owned()]),
         ceiling_bytes_per_s: None,
     });
+    phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited_for_data(calls)) });
+}
+
+/// How long a writer waited for data to be made, ns.
+pub(crate) fn waited_for_data(calls: &Calls<'_>) -> u64 {
+    calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns)
+}
+
+/// What every window has: its ends, the work, flush, counters, waits, latencies, timeline.
+pub(crate) fn record_timed(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
+    let done = &timed.done;
+    let calls = &done.calls;
+    phase.start_ns = timed.start_ns.saturating_sub(began_ns);
+    phase.window =
+        Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: done.first_done_ns, ..Window::default() };
+    (phase.files, phase.bytes) = (done.files, done.bytes);
+    phase.work = Some(Work {
+        read_bytes: calls.read_bytes,
+        written_bytes: calls.written_bytes,
+        reads: calls.reads,
+        writes: calls.writes,
+        flushes: calls.flushes,
+        files_failed: 0,
+    });
     phase.flush = Some(timed.flush.clone());
-    let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
-    phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited) });
     let mut add_device = |id: &str, counted: Levels| {
         if let [Some(counters), ..] = counted {
             phase.device.insert(id.to_owned(), device(&counters));
         }
     };
-    add_device(job.watched.target.id, timed.target_counted());
-    if let Some(place) = job.watched.source {
+    add_device(watched.target.id, timed.target_counted());
+    if let Some(place) = watched.source {
         add_device(place.id, timed.source_counted());
     }
     let usage = timed.cpu();
@@ -99,7 +113,7 @@ fn device(counters: &Counters) -> DeviceCounters {
     }
 }
 
-pub(super) fn cache(prepared: &Prepared) -> Cache {
+pub(crate) fn cache(prepared: &Prepared) -> Cache {
     Cache {
         method: prepared.method.clone(),
         data: prepared.data,

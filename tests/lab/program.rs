@@ -36,6 +36,12 @@ impl Order {
         Self { arguments, before: Vec::new() }.with("--settle 1s --yes --color never")
     }
 
+    /// A check of the capacity of the drive under a directory, without questions.
+    pub fn capacity(target: &Path) -> Self {
+        let arguments = [OsStr::new("capacity"), target.as_os_str()].map(OsStr::to_owned).into();
+        Self { arguments, before: Vec::new() }.with("--yes --color never")
+    }
+
     /// More arguments, separated by blanks.
     pub fn with(mut self, arguments: &str) -> Self {
         self.arguments.extend(arguments.split_whitespace().map(OsString::from));
@@ -232,6 +238,7 @@ impl Running {
         let kept: Vec<Value> = std::fs::read_dir(self.results.path().join("kept"))
             .into_iter()
             .flatten()
+            .filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_file())
             .map(|entry| serde_json::from_slice(&std::fs::read(entry.unwrap().path()).unwrap()).unwrap())
             .collect();
         let code = status.code();

@@ -1,0 +1,225 @@
+//! Fakes of all kinds are known for what they are, with their real size; honest drives, full ones and failing ones are not taken for fakes. Drives have sizes,
+//! real sizes and blocks of chance, the same in each run; `COPYSIM_ROUNDS` says how many of each kind (3 when not said).
+
+use std::os::unix::fs::FileExt as _;
+
+use serde_json::Value;
+
+use crate::lab::faults::{Beyond, Damage};
+use crate::lab::log::Kind;
+use crate::lab::mount::{FileSystem, LabDrive};
+use crate::needs;
+use crate::program::{Ended, Order};
+
+const MIB: u64 = 1 << 20;
+
+/// All that ext4 keeps for itself lies at the front, as on drives that are sold: a fake would lose it otherwise, and with it all files.
+const PACKED: [&str; 8] = [
+    "-b",
+    "4096",
+    "-N",
+    "64",
+    "-O",
+    "^has_journal,^resize_inode,flex_bg,sparse_super2",
+    "-E",
+    "packed_meta_blocks=1,num_backup_sb=0,lazy_itable_init=0",
+];
+
+fn rounds() -> u64 {
+    std::env::var("COPYSIM_ROUNDS").ok().map_or(3, |rounds| rounds.parse().unwrap())
+}
+
+/// Numbers of chance that are the same in each run.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next() % (most - least + 1)
+    }
+}
+
+fn chance(seed: u64) -> Chance {
+    let mut chance = Chance(0x9E37_79B9_7F4A_7C15 ^ (seed << 32 | seed));
+    for _ in 0..8 {
+        chance.next();
+    }
+    chance
+}
+
+fn drive(size: u64) -> LabDrive {
+    LabDrive::builder().size(size).file_system(FileSystem::Ext4).mkfs_options(&PACKED).start().unwrap()
+}
+
+/// What a check found.
+struct Found {
+    ended: Ended,
+}
+
+impl Found {
+    fn capacity(&self) -> &Value {
+        let phases = self.ended.record["runs"][0]["phases"].as_array().unwrap();
+        phases.iter().rev().map(|phase| &phase["capacity"]).find(|found| !found.is_null()).unwrap_or_else(|| panic!("{}", self.ended.err))
+    }
+
+    fn verdict(&self) -> &str {
+        self.capacity()["verdict"].as_str().unwrap()
+    }
+
+    fn number(&self, field: &str) -> u64 {
+        self.capacity()[field].as_u64().unwrap_or_else(|| panic!("no {field} in {}: {}", self.ended.out, self.ended.err))
+    }
+}
+
+fn check(lab: &LabDrive, arguments: &str) -> Found {
+    Found { ended: Order::capacity(lab.path()).with(arguments).run() }
+}
+
+/// A fake of a size of chance: its claimed and its real size, which is from 1 to 90 % of it and whole blocks.
+struct Fake {
+    size: u64,
+    real: u64,
+    block: u64,
+}
+
+fn fake(chance: &mut Chance, largest: u64) -> Fake {
+    let size = chance.between(48, largest) * MIB;
+    let real = size / 1000 * chance.between(10, 900);
+    // A block is far smaller than the whole, as on any drive.
+    let block = (512 << chance.between(0, 8)).min(1_u64 << (real / 16).ilog2());
+    Fake { size, real: real / block * block, block }
+}
+
+/// Checks fakes of one kind and how far the size that was found may be from the real one.
+fn fakes(seed: u64, word: &str, largest: u64, below: impl Fn(&Fake) -> u64, beyond: impl Fn(&Fake, &mut Chance) -> Beyond) {
+    needs!("mkfs.ext4");
+    let mut chance = chance(seed);
+    for round in 0..rounds() {
+        let fake = fake(&mut chance, largest);
+        let Fake { size, real, block } = fake;
+        let lab = drive(size);
+        let beyond = beyond(&fake, &mut chance);
+        lab.faults.stores_only(real, beyond);
+        let found = check(&lab, "");
+        let (told, first) = (found.capacity()["real_bytes"].as_u64(), found.capacity()["first_bad_byte"].as_u64());
+        println!(
+            "{word} {round}: {size} claimed, {real} real, blocks of {block}, {beyond:?}: {} with {told:?}, first bad {first:?}",
+            found.verdict()
+        );
+        assert_eq!((found.verdict(), found.ended.code), (word, Some(4)), "{}{}", found.ended.out, found.ended.err);
+        let told = told.unwrap();
+        assert!(told <= real && real - told <= below(&fake), "{told} for {real}: {}", found.ended.out);
+        assert_eq!(found.number("claimed_bytes"), size);
+        assert!(found.ended.out.starts_with("FAKED: This drive holds "), "{}", found.ended.out);
+        assert!(!found.ended.has_headline());
+    }
+}
+
+#[test]
+fn drives_that_wrap_are_known() {
+    fakes(1, "wraps", 192, |_| 0, |_, _| Beyond::Wraps);
+}
+
+#[test]
+fn drives_that_discard_are_known() {
+    // Blocks of the file system that lie across the end are lost as a whole.
+    fakes(2, "discards", 192, |_| 8192, |_, _| Beyond::Lost);
+}
+
+#[test]
+fn drives_whose_last_block_stands_for_all_are_known() {
+    // In a group of blocks alone ext4 has its directories at the front, too. Were one beyond the end, the block would hold that, and nothing could be told.
+    fakes(3, "aliases", 120, |fake| fake.block + 8192, |fake, _| Beyond::Aliases(fake.block));
+}
+
+#[test]
+fn drives_that_hide_behind_a_cache_are_known() {
+    let cache = |fake: &Fake, chance: &mut Chance| {
+        let beyond = fake.size - fake.real;
+        Beyond::Cached(chance.between(beyond / 100, beyond / 5).max(MIB) / 4096 * 4096)
+    };
+    fakes(4, "hides-behind-cache", 192, |_| 8192, cache);
+}
+
+#[test]
+fn honest_drives_are_honest() {
+    needs!("mkfs.ext4", "mkfs.xfs", "mkfs.btrfs");
+    let mut chance = chance(5);
+    let mut alarms = 0;
+    for round in 0..rounds() {
+        let lab = match round % 4 {
+            0 => drive(chance.between(48, 192) * MIB),
+            1 => LabDrive::builder().size(chance.between(48, 192) * MIB).file_system(FileSystem::Ext4).start().unwrap(),
+            2 => LabDrive::builder().size(chance.between(320, 400) * MIB).file_system(FileSystem::Xfs).start().unwrap(),
+            _ => LabDrive::builder().size(chance.between(160, 256) * MIB).file_system(FileSystem::Btrfs).start().unwrap(),
+        };
+        let found = check(&lab, "");
+        println!("honest {round}: {} of {}", found.verdict(), found.number("tested_bytes"));
+        alarms += u32::from(found.verdict() != "holds-all" || found.ended.code != Some(0));
+        assert_eq!(found.number("good_bytes"), found.number("tested_bytes"));
+        assert!(found.ended.out.starts_with("All ") && found.ended.out.contains("of free space hold what was written"), "{}", found.ended.out);
+        assert_eq!(left(&lab), Vec::<String>::new());
+    }
+    assert_eq!(alarms, 0);
+}
+
+#[test]
+fn full_drives_are_honest() {
+    needs!("mkfs.ext4");
+    let mut chance = chance(6);
+    for round in 0..rounds() {
+        let lab = drive(chance.between(48, 192) * MIB);
+        let free = rustix::fs::statvfs(lab.path()).unwrap();
+        let free = free.f_bavail * free.f_frsize - chance.between(2, 9) * MIB;
+        let ballast = std::fs::File::create(lab.path().join("mine")).unwrap();
+        for offset in (0..free).step_by(1 << 20) {
+            ballast.write_all_at(&vec![7; MIB.min(free - offset) as usize], offset).unwrap();
+        }
+        ballast.sync_all().unwrap();
+        drop(ballast);
+        let found = check(&lab, "");
+        println!("full {round}: {} of {}", found.verdict(), found.number("tested_bytes"));
+        assert_eq!((found.verdict(), found.ended.code), ("holds-all", Some(0)), "{}{}", found.ended.out, found.ended.err);
+        assert!(std::fs::read(lab.path().join("mine")).unwrap().iter().all(|&byte| byte == 7));
+        assert_eq!(left(&lab), ["mine"]);
+    }
+}
+
+#[test]
+fn honest_drives_with_bad_sectors_are_damaged_and_no_fakes() {
+    needs!("mkfs.ext4");
+    let mut chance = chance(7);
+    for round in 0..rounds() {
+        let size = chance.between(48, 192) * MIB;
+        let lab = drive(size);
+        for _ in 0..chance.between(1, 12) {
+            // Behind what ext4 needs for itself.
+            let at = chance.between(2 * MIB, size - 2 * MIB) / 4096 * 4096;
+            let place = at..at + 4096 * chance.between(1, 16);
+            match chance.next() % 3 {
+                0 => lab.faults.fail(Kind::Read, Some(place), libc::EIO),
+                1 => lab.faults.damage(Damage::Zero(place)),
+                _ => lab.faults.damage(Damage::Flip(place.start..place.start + 3, 0b100)),
+            }
+        }
+        let found = check(&lab, "");
+        println!("bad sectors {round}: {}: {}", found.verdict(), found.capacity()["found"]);
+        assert_eq!((found.verdict(), found.ended.code), ("damaged", Some(4)), "{}{}", found.ended.out, found.ended.err);
+        assert!(found.capacity()["real_bytes"].is_null() && found.number("good_bytes") > size / 10 * 9, "{}", found.ended.out);
+        assert!(found.ended.out.starts_with("DATA DIFFER: "), "{}", found.ended.out);
+        // The place of the first bad byte is one that was broken: to the block.
+        assert_eq!(left(&lab), Vec::<String>::new());
+    }
+}
+
+/// What lies in the directory besides what the file system put there.
+fn left(lab: &LabDrive) -> Vec<String> {
+    let names = std::fs::read_dir(lab.path()).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name != "lost+found").collect()
+}
