@@ -95,6 +95,8 @@ fn check(directory: &Path, options: &Options, results: &Path, around: Around<'_>
     if options.size.is_some_and(|size| size < CHUNK as u64) {
         return Err(Error::Refused(format!("--size: at least {} are needed to say anything", Bytes(CHUNK as u64))));
     }
+    // Refuses, with its reason, what is no directory that can be worked in.
+    drop(Workspace::open_existing(system, directory)?);
     let drive = Drive::identify(host, system.files, directory)?;
     observer.on(Event::Notice(format!("checking {drive}")));
     let foreign = h2w_files(around, &drive.path)?;
@@ -423,6 +425,8 @@ impl<'a> Bench<'a> {
         document: &mut Document,
     ) -> Result<()> {
         let Around { system, cancel, .. } = self.around;
+        // What was written before must not be flushed amid the test data, nor after them: a fake might put it in their place.
+        system.files.sync_filesystem(&run.dir).or_else(ignore_unsupported).during("flush", Side::Target, &run.path)?;
         let space = system.files.space(&run.dir).unwrap_or_default();
         let bytes = progress.planned_bytes.saturating_sub(layout.bytes()).min(space.available_bytes.unwrap_or(u64::MAX));
         let mut phase = Phase { status: PhaseStatus::Failed, ..Phase::new("write", PhaseKind::Write) };

@@ -2,8 +2,13 @@
 //! real sizes and blocks of chance, the same in each run; `COPYSIM_ROUNDS` says how many of each kind (3 when not said).
 
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 
+use rustix::process::Signal;
 use serde_json::Value;
+
+use crate::lab::drive::Speed;
+use crate::lab::system::run;
 
 use crate::lab::faults::{Beyond, Damage};
 use crate::lab::log::Kind;
@@ -222,4 +227,150 @@ fn honest_drives_with_bad_sectors_are_damaged_and_no_fakes() {
 fn left(lab: &LabDrive) -> Vec<String> {
     let names = std::fs::read_dir(lab.path()).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.filter(|name| name != "lost+found").collect()
+}
+
+/// A drive on which writing all takes some seconds.
+fn slow() -> LabDrive {
+    LabDrive::builder().size(96 * MIB).file_system(FileSystem::Ext4).mkfs_options(&PACKED).speed(Speed::rate(25_000_000)).start().unwrap()
+}
+
+#[test]
+fn an_interrupted_check_goes_on_where_it_was() {
+    needs!("mkfs.ext4");
+    let lab = slow();
+    let results = tempfile::tempdir().unwrap();
+    // The last of two wins: all share one place for what is unfinished.
+    let order = || Order::capacity(lab.path()).keeping(results.path());
+    let interrupted = |words: &str, moved: &dyn Fn() -> u64| {
+        let running = order().start();
+        running.wait_for(words);
+        let before = moved();
+        running.wait_until("moved", || moved() > before + 20_000_000);
+        running.signal(Signal::INT);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(130), "{}", ended.err);
+        assert!(ended.out.contains("the same command goes on"), "{}", ended.out);
+        ended
+    };
+    interrupted("capacity: writing", &|| lab.log.sums().written_bytes);
+    let written = lab.log.sums().written_bytes;
+    let second = interrupted("capacity: reading", &|| lab.log.sums().read_bytes);
+    assert!(second.err.contains("going on with"), "{}", second.err);
+    // What was flushed was not written again: all in all little more than the drive holds.
+    assert!(written > 20_000_000 && lab.log.sums().written_bytes < 115_000_000, "{written} {:?}", lab.log.sums());
+    let read = lab.log.sums().read_bytes;
+    let last = Found { ended: order().run() };
+    assert_eq!((last.verdict(), last.ended.code), ("holds-all", Some(0)), "{}{}", last.ended.out, last.ended.err);
+    assert!(last.number("tested_bytes") > 90_000_000, "{}", last.ended.out);
+    // Nor was everything read again.
+    assert!(lab.log.sums().read_bytes - read < 90_000_000, "{read} {:?}", lab.log.sums());
+    let phases: Vec<_> = last.ended.record["runs"][0]["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|phase| (phase["name"].as_str().unwrap(), phase["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(phases, [("write", "interrupted"), ("write", "ok"), ("read", "interrupted"), ("read", "ok")]);
+    assert_eq!(left(&lab), Vec::<String>::new());
+    assert!(!results.path().join("unfinished").exists());
+}
+
+#[test]
+fn a_killed_check_goes_on_or_is_cleaned() {
+    needs!("mkfs.ext4");
+    let lab = slow();
+    for then in ["clean", "capacity"] {
+        let running = Order::capacity(lab.path()).start();
+        running.wait_for("capacity: writing");
+        let before = lab.log.sums().written_bytes;
+        running.wait_until("wrote", || lab.log.sums().written_bytes > before + 20_000_000);
+        running.kill();
+        if then == "clean" {
+            run(env!("CARGO_BIN_EXE_copysim"), [Path::new("clean"), lab.path()]).unwrap();
+        } else {
+            let found = check(&lab, "");
+            assert!(found.ended.err.contains("going on with"), "{}", found.ended.err);
+            assert_eq!((found.verdict(), found.ended.code), ("holds-all", Some(0)), "{}{}", found.ended.out, found.ended.err);
+        }
+        assert_eq!(left(&lab), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn kept_data_are_read_again_and_tell_of_a_cache_that_is_gone() {
+    needs!("mkfs.ext4");
+    let lab = drive(64 * MIB);
+    // A cache that holds all that is written beyond the end: no reading can tell until the drive is plugged in again.
+    lab.faults.stores_only(30 * MIB, Beyond::Cached(64 * MIB));
+    let first = check(&lab, "--keep");
+    assert_eq!((first.verdict(), first.ended.code), ("holds-all", Some(0)), "{}", first.ended.out);
+    assert!(first.ended.out.contains("the same command reads them again"), "{}", first.ended.out);
+    lab.faults.stores_only(30 * MIB, Beyond::Lost);
+    let second = check(&lab, "");
+    assert_eq!((second.verdict(), second.number("real_bytes")), ("discards", 30 * MIB), "{}", second.ended.out);
+    assert_eq!(left(&lab), Vec::<String>::new());
+}
+
+#[test]
+fn a_drive_that_vanishes_is_no_verdict() {
+    needs!("mkfs.ext4");
+    let lab = slow();
+    let running = Order::capacity(lab.path()).start();
+    running.wait_for("capacity: reading");
+    lab.faults.vanish(libc::EIO);
+    let found = Found { ended: running.end() };
+    assert!(matches!(found.ended.code, Some(1 | 4)), "{}", found.ended.err);
+    assert!(!found.ended.out.starts_with("FAKED") && !found.ended.out.starts_with("All "), "{}", found.ended.out);
+    assert!(["damaged", "unknown"].contains(&found.verdict()), "{}", found.ended.out);
+}
+
+/// Sectors that f3read counted: ok, corrupted, changed, overwritten.
+fn f3read(directory: &Path) -> [u64; 4] {
+    let said = run("f3read", [directory]).unwrap();
+    ["Data OK:", "Corrupted:", "Slightly changed:", "Overwritten:"].map(|words| {
+        let line = said.lines().find(|line| line.trim_start().starts_with(words)).unwrap_or_else(|| panic!("no {words} in {said}"));
+        let (_, sectors) = line.split_once('(').unwrap();
+        sectors.split(' ').next().unwrap().parse().unwrap()
+    })
+}
+
+#[test]
+fn files_of_f3_are_judged_as_f3_does() {
+    needs!("mkfs.ext4", "f3write", "f3read");
+    let lab = drive(64 * MIB);
+    // Two files: what is in the second counts from 1 GiB on.
+    for range in [["--start-at=1", "--end-at=1"], ["--start-at=3", "--end-at=3"]] {
+        let ballast = lab.path().join("ballast");
+        std::fs::write(&ballast, vec![1; 20 << 20]).unwrap();
+        run("f3write", range.iter().map(Path::new).chain([lab.path()])).unwrap();
+        std::fs::remove_file(ballast).unwrap();
+    }
+    let ours = || {
+        let found = check(&lab, "--check");
+        let of = |words: &[&str]| words.iter().map(|word| found.capacity()["found"][*word].as_u64().unwrap_or(0) / 512).sum::<u64>();
+        let counts = [of(&["good"]), of(&["garbage", "zeros", "ones"]), of(&["bits-flipped"]), of(&["elsewhere"])];
+        (counts, found)
+    };
+    let (counts, found) = ours();
+    assert_eq!((counts, found.verdict(), found.ended.code), (f3read(lab.path()), "holds-all", Some(0)), "{}", found.ended.out);
+    assert!(counts[0] > 80_000 && counts[1..] == [0, 0, 0], "{counts:?}");
+    for name in ["1.h2w", "3.h2w"] {
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(lab.path().join(name)).unwrap();
+        let mut sector = [0; 512];
+        file.read_exact_at(&mut sector, 9 * 512).unwrap();
+        file.write_all_at(&sector, 11 * 512).unwrap();
+        file.write_all_at(&[0xaa; 512 * 3], 20 * 512).unwrap();
+        file.write_all_at(&[0; 512], 30 * 512).unwrap();
+        file.read_exact_at(&mut sector, 40 * 512).unwrap();
+        sector[100] ^= 0b101;
+        sector[300] ^= 1;
+        file.write_all_at(&sector, 40 * 512).unwrap();
+        file.sync_all().unwrap();
+    }
+    let (counts, found) = ours();
+    assert_eq!((counts, found.verdict(), found.ended.code), (f3read(lab.path()), "damaged", Some(4)), "{}", found.ended.out);
+    assert_eq!(counts[1..], [8, 2, 2]);
+    let mut names = left(&lab);
+    names.sort();
+    assert_eq!(names, ["1.h2w", "3.h2w"]);
 }
