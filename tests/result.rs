@@ -73,7 +73,7 @@ fn a_failure_is_said_first_with_its_reason() {
 #[test]
 fn a_faked_size_is_said_first_and_no_rate_is_given() {
     let text = text(&records::faked());
-    assert_eq!(text.lines().next().unwrap(), "FAKED: This drive holds 7.90 GB of the 62.0 GB it claims: from there on it overwrites what");
+    assert_eq!(text.lines().next().unwrap(), "FAKED: This drive holds 7.90 GB of the 62.0 GB it claims: from there on it overwrites what was");
     assert_eq!(text.matches("DATA DIFFER:").count() + text.matches("FAILED:").count(), 0, "said once: {text}");
     insta::assert_snapshot!(text);
 }
