@@ -337,7 +337,7 @@ def start_up(bench):
 # A file system of its own, so that both fill the same space.
 IMAGE_BYTES = 2 * 10**9
 # At least 0.95 times the peer's rate.
-CAPACITY_LIMIT = 1 / 0.95
+CAPACITY_LIMIT = round(1 / 0.95, 4)
 
 
 class Image:

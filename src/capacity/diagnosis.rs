@@ -282,7 +282,7 @@ mod tests {
             prop_assert_eq!(found.verdict, CapacityVerdict::Aliases);
             let size = found.real_bytes.unwrap();
             prop_assert!(size <= real * UNIT && size >= (real - block) * UNIT, "{} {}", size, real * UNIT);
-            prop_assert!(found.block_bytes.unwrap() % (block * UNIT) == 0 && found.block_bytes.unwrap() <= 16 * block * UNIT, "{:?}", found.block_bytes);
+            prop_assert!(found.block_bytes.unwrap().is_multiple_of(block * UNIT) && found.block_bytes.unwrap() <= 16 * block * UNIT, "{:?}", found.block_bytes);
         }
 
         #[test]

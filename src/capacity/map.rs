@@ -110,7 +110,7 @@ impl Range {
             }
             // Judged apart, each of several blocks.
             (What::Repeats { from, block }, What::Repeats { from: next_from, block: next_block }) => {
-                (next_from == from && next_block == block && self.len % block == 0).then_some(self.what)
+                (next_from == from && next_block == block && self.len.is_multiple_of(block)).then_some(self.what)
             }
             (What::Elsewhere { from }, What::Repeats { from: next_from, block }) => (next_from == from && self.len == block).then_some(next.what),
             (What::Mixed { good }, What::Mixed { good: next_good }) => Some(What::Mixed { good: good + next_good }),
@@ -178,7 +178,12 @@ impl Map {
 
     /// Adds a range behind all others.
     pub fn add(&mut self, range: Range) {
-        self.count(found(range.what), range.len);
+        if range.good() > 0 {
+            self.count(Found::Good, range.good());
+        }
+        if range.good() < range.len {
+            self.count(found(range.what), range.len - range.good());
+        }
         self.place(range);
     }
 

@@ -122,7 +122,9 @@ pub fn read<'c>(plan: &Reading<'c>, map: &mut Map, after: &mut dyn FnMut(&Map, u
             plan.counter.add_file();
         }
         reader.drain(crew);
-        reader.judged.map(|last| (reader.after)(reader.map, last));
+        if let Some(last) = reader.judged {
+            (reader.after)(reader.map, last);
+        }
         None
     });
     slowest.sort_by(|a, b| b.cmp(a));

@@ -142,7 +142,7 @@ fn device_start(around: Around<'_>, drive: &Drive) -> Option<u64> {
     const SECTOR_BYTES: u64 = 512;
     let fs_type = drive.mount.as_ref().map(|mount| mount.fs_type.as_str())?;
     let (major, minor) = drive.file_system;
-    let is_plain = matches!(fs_type, "ext2" | "ext3" | "ext4" | "xfs" | "f2fs" | "ntfs3") && drive.devices.len() == 1;
+    let is_plain = matches!(fs_type, "ext2" | "ext3" | "ext4" | "xfs" | "f2fs" | "ntfs3" | "vfat" | "msdos" | "exfat") && drive.devices.len() == 1;
     is_plain.then(|| around.host.number(format!("/sys/dev/block/{major}:{minor}/start")).unwrap_or(0) * SECTOR_BYTES)
 }
 
@@ -445,13 +445,19 @@ impl<'a> Bench<'a> {
         };
         let mut filled = Filled::default();
         let watched = self.watched();
-        let one_file = name_of(first);
+        // One that is there for certain, where there is one.
+        let one_file = name_of(layout.files().last().map_or(first, |last| last.index));
         let timed = watched.time(Work {
             what: format!("writing {}", Bytes(bytes)),
             bytes,
             counter: Arc::clone(&counter),
             run: &mut |open| fill(&plan, &mut filled, open),
-            written: Some(Written { files: system.files, dir: &run.dir, path: &run.path, one_file: (bytes >= SECTOR as u64).then_some(&one_file) }),
+            written: Some(Written {
+                files: system.files,
+                dir: &run.dir,
+                path: &run.path,
+                one_file: (layout.bytes() + bytes >= SECTOR as u64).then_some(&one_file),
+            }),
         });
         let failure = timed.map(|mut timed| {
             record::written(&watched, self.began_ns, &timed, &mut phase);

@@ -248,7 +248,7 @@ impl<'s> Workspace<'s> {
     /// # Errors
     /// What the system answered.
     pub fn new_run(&self) -> Result<RunDir> {
-        self.make_run(|run| run.to_owned())
+        self.make_run(str::to_owned)
     }
 
     /// Makes the directory of a new check of the capacity: the next start leaves it alone, so that it can go on.

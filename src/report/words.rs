@@ -17,7 +17,7 @@ pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String>
         (n, _) => format!("What follows is from the {n} runs that were finished."),
     };
     let capacity = capacity(document);
-    let held = capacity.filter(|found| found.is_bad()).map(|found| found.sentence());
+    let held = capacity.filter(|found| found.is_bad()).map(Capacity::sentence);
     let why = reason(document).map(printable);
     if let Some(sentence) = &held {
         said.push(format!("{}{} Do not trust this drive with anything you need.", faked(capacity), printable(sentence)));
