@@ -11,6 +11,10 @@ How it decides. A ratio is the geometric mean of the paired ratios: exp(mean of 
   this machine is too noisy     otherwise, and whenever the control fails: its interval leaves out 1 and its ratio is off by more than 2 %.
 With fewer than 15 pairs nothing is claimed of times except where a claim says so itself.
 
+With --image SIZE all of it happens on an ext4 file system of its own in a file of that size, every byte of which is written first, by a loop device past
+the cache. The blocks of a virtual or thin-provisioned disk are slower when they are written for the first time, and whoever happens to get such blocks
+looks slow; in a small image both get blocks that were written before.
+
 It needs root (to drop caches), GNU coreutils and findutils, and on PATH: fio and f3 (packages of every distribution), xcp and b3sum (cargo install xcp b3sum).
 It writes to one new directory below --dir, which it removes at the end and on Ctrl-C. How fast content is made is measured by `cargo bench --bench content`.
 """
@@ -462,12 +466,41 @@ def version(program):
     return said.splitlines()[0] if said else "unknown"
 
 
+class Image:
+    """A small file system whose every block was written before, on a loop device of its own."""
+
+    def __init__(self, directory, size):
+        self.device = None
+        self.file, self.mounted = directory / "image", directory / "mounted"
+        with open(self.file, "wb") as file:
+            for _ in range(size // MIB):
+                file.write(os.urandom(MIB))
+            os.fsync(file.fileno())
+        self.mounted.mkdir()
+        try:
+            shown = subprocess.run(["losetup", "--find", "--show", "--direct-io=on", self.file], check=True, capture_output=True, text=True)
+            self.device = shown.stdout.strip()
+            subprocess.run(["mkfs.ext4", "-q", "-E", "nodiscard,lazy_itable_init=0", self.device], check=True)
+            subprocess.run(["mount", self.device, self.mounted], check=True)
+        except (subprocess.CalledProcessError, OSError) as error:
+            self.close()
+            raise Refused(f"no file system could be made in an image: {error}") from error
+
+    def close(self):
+        if os.path.ismount(self.mounted):
+            subprocess.run(["umount", self.mounted], check=True)
+        if self.device:
+            subprocess.run(["losetup", "--detach", self.device], check=True)
+            self.device = None
+
+
 def parse():
     text = __doc__.split("\n\n", 1)
     built = pathlib.Path(__file__).resolve().parent.parent / "target" / "release" / "copysim"
     parser = argparse.ArgumentParser(description=text[0], epilog=text[1], formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=LEAST_PAIRS, help="pairs of each claim [15]; the start-up takes 100, the small files at most 3")
     parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path.cwd(), help="where to work [here]: the drive that is used")
+    parser.add_argument("--image", type=int, metavar="GB", help="work on a file system of its own of so many GB, written before: see below")
     parser.add_argument("--only", default=",".join(CLAIMS), help=f"claims, by comma [{','.join(CLAIMS)}]")
     parser.add_argument("--scale", default="20%", help="scale of the corpus jpg [20%%: 1.7 GB]")
     parser.add_argument("--patience", type=float, default=30, help="seconds that an idle disk is waited for before each run [30]")
@@ -493,11 +526,13 @@ def parse():
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    bench = directory = None
+    bench = directory = image = None
     try:
         options = parse()
         directory = pathlib.Path(tempfile.mkdtemp(prefix="copysim-peers-", dir=options.dir)).resolve()
-        bench = Bench(options, directory)
+        if options.image:
+            image = Image(directory, options.image * 10**9)
+        bench = Bench(options, image.mounted if image else directory)
         programs = sorted({program for name in options.names for program in CLAIMS[name][1]})
         document = {
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -525,6 +560,8 @@ def main():
         if bench and bench.child and bench.child.returncode is None:
             bench.child.terminate()
             bench.child.wait()
+        if image:
+            image.close()
         if directory:
             shutil.rmtree(directory, ignore_errors=True)
 

@@ -11,7 +11,7 @@ use copysim::measure::{MAX_POINTS, Recorder};
 use copysim::report;
 use copysim::result::mask::{Identity, mask};
 use copysim::result::summary::summarise;
-use copysim::result::{Document, Measured, PhaseStatus, Timeline, flags, schema, store};
+use copysim::result::{Document, Measured, PhaseStatus, Timeline, differences, flags, schema, store};
 use records::{RUNS, good};
 
 fn text(document: &Document) -> String {
@@ -36,7 +36,7 @@ fn an_ordinary_user_is_told_what_could_not_be_cold_or_known() {
 #[test]
 fn shared_blocks_have_seconds_and_no_rate() {
     let text = text(&records::shared_blocks());
-    assert_eq!(text.matches("B/s").count(), 1, "only the head of the column: {text}");
+    assert_eq!(text.matches("B/s").count(), 2, "only what the link can carry, and the head of the column: {text}");
     insta::assert_snapshot!(text);
 }
 
@@ -372,6 +372,79 @@ fn a_record_stays_below_one_mebibyte_a_scenario() {
     document.label = Some("x".repeat(2 << 20));
     let path = store::save(&document, dir.path()).unwrap();
     assert_eq!(store::load(&path).unwrap().label, document.label);
+}
+
+#[test]
+fn what_two_records_differ_in_is_said_and_nothing_else() {
+    assert_eq!(differences(&good(), &good()), Vec::<String>::new());
+    let mut other = good();
+    other.hosts[0].kernel = Some("6.12.48".into());
+    other.hosts[0].cpu_governor = Some("performance".into());
+    other.hosts[0].virtualised = Some(true);
+    let drive = &mut other.drives[0];
+    (drive.link_bits_per_s, drive.driver, drive.firmware) = (Some(480_000_000), Some("uas".into()), Some("1.27".into()));
+    drive.fill_percent = Some(46);
+    let mut document = good();
+    let found = differences(&document, &other);
+    assert_eq!(
+        found,
+        [
+            "virtual machine: unknown against yes",
+            "kernel: 6.1.0-38-amd64 against 6.12.48",
+            "CPU governor: unknown against performance",
+            "firmware: unknown against 1.27",
+            "link: 5 Gbit/s against 480 Mbit/s",
+            "driver: usb-storage against uas",
+        ]
+    );
+    other = good();
+    other.drives[0].fill_percent = Some(47);
+    (document.drives[0].serial, other.drives[0].serial) = (Some("4C53".into()), Some("4C54".into()));
+    other.corpora[0].root_digest = "cd".repeat(32);
+    other.scenarios[0].scale_percent = "5%".parse().unwrap();
+    let found = differences(&document, &other);
+    let expected =
+        ["drive: another one of the same model", "full: 42 % against 47 %", "scale: 100 % against 5 %", "corpora: of one name and different bytes"];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    assert!(found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{found:?}");
+    other.drives[0].model = Some("a\u{1b}[2J".into());
+    assert!(report::differences(&document, &other).contains("a\\u{1b}[2J"));
+    assert_eq!(report::differences(&good(), &good()), "Nothing that was recorded about machine, drive and work differs between the two.\n");
+}
+
+#[test]
+fn the_source_is_compared_where_there_is_one() {
+    let (one, mut other) = (records::small_files(), records::small_files());
+    other.drives.last_mut().unwrap().fs_type = Some("xfs".into());
+    assert_eq!(differences(&one, &other), ["source, file system: ext4 against xfs"]);
+    other.scenarios[0].roles.source = None;
+    assert_eq!(differences(&one, &other), ["source: a drive against none"]);
+}
+
+#[test]
+fn drives_that_are_under_each_other_end() {
+    let mut document = good();
+    document.drives[0].transport = None;
+    for index in 1..200 {
+        document.drives.push(copysim::result::Drive::unknown(format!("d{index}"), "h0"));
+    }
+    let ids: Vec<String> = document.drives.iter().map(|drive| drive.id.clone()).collect();
+    for drive in &mut document.drives {
+        drive.under.clone_from(&ids);
+    }
+    assert!(report::render(&document, "text").unwrap().contains("Drive     SanDisk Ultra USB 3.0 on unknown, 61.5 GB"));
+    assert_eq!(document.chain(&document.drives[0]).len(), 200);
+    assert!(differences(&document, &document).is_empty());
+}
+
+#[test]
+fn advice_is_given_once_and_cannot_steer_the_terminal() {
+    let mut document = good();
+    document.drives[0].advice = vec!["Use\u{1b}[2J another port.".into(), "Use\u{1b}[2J another port.".into()];
+    let text = text(&document);
+    assert!(text.contains("ADVICE\n  Use\\u{1b}[2J another port.\n\n"), "{text}");
+    document.drives[0].advice.clear();
+    assert!(!report::render(&document, "text").unwrap().contains("ADVICE"));
 }
 
 #[test]

@@ -8,12 +8,12 @@ use super::layout::Layout;
 use super::map::{Map, What, found};
 use super::read::Source;
 use crate::cache::evict::{Prepared, Wanted};
-use crate::drive::Medium;
 use crate::result::{
-    self, Answer, Capacity, CapacityRange, Difference, Flag, Flush, Found, Integrity, Measured, Mismatch, Phase, Proof, SourceKind, flags,
+    self, Answer, Call, Capacity, CapacityRange, Difference, Flag, Flush, Found, Integrity, Measured, Mismatch, Phase, Proof, SlowFile, SourceKind,
+    Work, flags,
 };
 use crate::scenario::evidence::{Copier, Observed, Origin, conclude};
-use crate::scenario::record::{cache, record_timed, waited_for_data};
+use crate::scenario::record::{cache, times};
 use crate::scenario::window::{Timed, Watched};
 
 /// Ranges in the record.
@@ -25,20 +25,25 @@ fn engine(mechanism: &str) -> result::Engine {
     result::Engine { name: "buffered".to_owned(), mechanism: mechanism.to_owned(), threads: Some(1), ..result::Engine::default() }
 }
 
-fn observed(timed: &Timed<'_>, medium: Medium) -> Observed {
-    let done = &timed.done;
+fn group_ns(timed: &Timed<'_>, call: Call) -> u64 {
+    timed.done.calls.groups().iter().filter(|(known, _)| *known == call).map(|(_, ns)| ns).sum()
+}
+
+fn observed(watched: &Watched<'_>, timed: &Timed<'_>) -> Observed {
+    let (done, moved, drive) = (&timed.done, timed.moved(), watched.target.drive);
     Observed {
         bytes: done.bytes,
         files: done.files,
         copier: Copier::Copysim,
         durable_ns: timed.durable_ns,
         origin: Origin::Generated,
-        target: medium,
+        target: drive.medium,
         same_drive: false,
         wanted: Wanted::Cold,
         cache: None,
         source_stored_bytes: None,
         cache_below: false,
+        cache_elsewhere: drive.cache_elsewhere(),
         source_counted: Vec::new(),
         target_counted: timed.target_counted().into_iter().flatten().collect(),
         shared_share: None,
@@ -46,19 +51,45 @@ fn observed(timed: &Timed<'_>, medium: Medium) -> Observed {
         copy_encoded_share: None,
         flush: timed.flush.clone(),
         tool_ns: done.thread_ns.saturating_sub(done.calls.total_ns()),
+        system_ns: timed.cpu().system_ns,
+        read_ns: None,
+        tool_bytes_per_s: None,
+        link_bytes_per_s: drive.link_bytes_per_s(),
+        target_busy_ns: None,
+        own_io: moved.own,
+        others_io: moved.others,
+        hidden_processes: moved.has_hidden,
+        busiest: moved.busiest,
+        baseline_bytes_per_s: None,
+        source_layout: None,
         thread_ns: done.thread_ns,
-        generator_ns: waited_for_data(&done.calls),
+        generator_ns: group_ns(timed, Call::Generator),
         suspended_ns: timed.suspended_ns(),
         data_differ: None,
     }
 }
 
+/// What every window has, and what only one of files has.
+fn window(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
+    times(watched, timed, began_ns, phase);
+    let calls = &timed.done.calls;
+    phase.work = Some(Work {
+        read_bytes: calls.read_bytes,
+        written_bytes: calls.written_bytes,
+        reads: calls.reads,
+        writes: calls.writes,
+        flushes: calls.flushes,
+        files_failed: 0,
+    });
+    phase.slowest_files = timed.done.slowest.iter().map(|slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns }).collect();
+}
+
 /// The writing.
 pub(super) fn written(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
-    record_timed(watched, began_ns, timed, phase);
+    window(watched, began_ns, timed, phase);
     phase.engine = Some(engine("write"));
-    phase.source = Some(result::Source { kind: SourceKind::Generated, wait_ns: Some(waited_for_data(&timed.done.calls)) });
-    let conclusions = conclude(&observed(timed, watched.target.drive.medium));
+    phase.source = Some(result::Source { kind: SourceKind::Generated, wait_ns: Some(group_ns(timed, Call::Generator)) });
+    let conclusions = conclude(&observed(watched, timed));
     // Where the data come from is no drive: there is nothing to be cold.
     phase.evidence = conclusions.evidence.into_iter().filter(|evidence| evidence.proof != Proof::Cold).collect();
     phase.flags = conclusions.flags;
@@ -66,7 +97,7 @@ pub(super) fn written(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, p
 
 /// The reading.
 pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, prepared: &Prepared, phase: &mut Phase) {
-    record_timed(watched, began_ns, timed, phase);
+    window(watched, began_ns, timed, phase);
     phase.engine = Some(engine("read"));
     // Nothing was written: what came back is all there is to wait for.
     phase.window.durable_ns = phase.window.returned_ns;
@@ -76,7 +107,7 @@ pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
     if let Some(timeline) = &mut phase.timeline {
         timeline.series.iter_mut().filter(|series| series.of == "work").for_each(|series| series.what = Measured::ReadBytes);
     }
-    let seen = observed(timed, watched.target.drive.medium);
+    let seen = observed(watched, timed);
     let loops = watched.target.drive.devices.iter().any(|device| device.direct_io == Some(false));
     let conclusions = conclude(&Observed {
         origin: Origin::Drive(watched.target.drive.medium),
@@ -86,19 +117,19 @@ pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
         cache_below: loops,
         source_counted: seen.target_counted.clone(),
         durable_ns: phase.window.durable_ns,
+        read_ns: Some(group_ns(timed, Call::Read)),
         ..seen
     });
     if let (Some(cache), Some(share)) = (&mut phase.cache, conclusions.device_read_share) {
         cache.device_read_share = Some(share);
     }
     // What is about writing does not apply, and that names were warm was wanted.
-    let about_reading = |flag: &Flag| {
-        [&flags::NOT_COLD, &flags::HOST_COLD_ONLY, &flags::TOO_SHORT, &flags::TOOL_LIMITED, &flags::SUSPENDED]
-            .iter()
-            .any(|entry| entry.code == flag.code)
+    let of_writing = |flag: &Flag| {
+        [&flags::FLUSH_UNKNOWN, &flags::CACHED_WRITE, &flags::COMPRESSED, &flags::METADATA_WARM].iter().any(|entry| entry.code == flag.code)
     };
-    phase.evidence = conclusions.evidence.into_iter().filter(|evidence| matches!(evidence.proof, Proof::Cold | Proof::BelowCeilings)).collect();
-    phase.flags = conclusions.flags.into_iter().filter(about_reading).collect();
+    let is_of_writing = |proof: Proof| matches!(proof, Proof::Moved | Proof::Durable | Proof::SourceNotLimit);
+    phase.evidence = conclusions.evidence.into_iter().filter(|evidence| !is_of_writing(evidence.proof)).collect();
+    phase.flags = conclusions.flags.into_iter().filter(|flag| !of_writing(flag)).collect();
 }
 
 /// Everything that is known of the drive.

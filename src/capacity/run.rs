@@ -62,7 +62,7 @@ pub fn run(directory: &Path, options: &Options, results: &Path, around: Around<'
     let id = blake3::hash(format!("{started_at} {} {began_ns}", std::process::id()).as_bytes()).to_hex()[..12].to_owned();
     let mut document = Document::begin(id, started_at, copysim);
     document.label.clone_from(&options.label);
-    document.hosts.push(facts::host(around.host, "h0", options.identify));
+    document.hosts.push(crate::drive::host::read(around.host, "h0", options.identify));
     let mut outcome = check(directory, options, results, around, began_ns, &mut document);
     document.summary = summary::summarise(&document);
     conclude(&mut document, &outcome);
@@ -104,22 +104,15 @@ fn check(directory: &Path, options: &Options, results: &Path, around: Around<'_>
         return Err(Error::Refused(format!("there are no files of F3 or h2testw (1.h2w, 2.h2w, …) in {}", drive.path.display())));
     }
     let _lock = DriveLock::take(host, drive.lock_numbers())?;
-    document.drives = facts::drives(system, &drive, "d0", "h0");
+    document.drives = facts::drives(host, facts::space(system, &drive), &drive, "d0", "h0");
     let counted = DriveCounters::open(host, &drive);
     // With fewer files open at once some are opened again.
     let _ = allow_many_open_files();
     let bench = Bench { options, results, around, began_ns, drive: &drive, counted: &counted, device_start: device_start(around, &drive) };
     bench.describe(document);
-    if !foreign.is_empty() {
-        if !options.check {
-            observer.on(Event::Notice(format!(
-                "{} holds files of F3 or h2testw: they are checked and nothing is written; remove them to have the drive filled",
-                drive.path.display()
-            )));
-        }
-        return bench.check_foreign(foreign, document);
-    }
-    bench.check_own(document)
+    let done = bench.carry_out(foreign, document);
+    facts::after(host, &drive, "d0", &mut document.drives);
+    done
 }
 
 /// The files of F3 and h2testw in a directory, in order.
@@ -168,6 +161,19 @@ struct Subject<'a> {
 }
 
 impl<'a> Bench<'a> {
+    fn carry_out(&self, foreign: Vec<(u64, OsString)>, document: &mut Document) -> Result<()> {
+        if foreign.is_empty() {
+            return self.check_own(document);
+        }
+        if !self.options.check {
+            self.around.observer.on(Event::Notice(format!(
+                "{} holds files of F3 or h2testw: they are checked and nothing is written; remove them to have the drive filled",
+                self.drive.path.display()
+            )));
+        }
+        self.check_foreign(foreign, document)
+    }
+
     fn describe(&self, document: &mut Document) {
         let Options { size, check, keep, .. } = self.options;
         let spec = serde_json::json!({ "size_bytes": size, "check": check, "keep": keep });
@@ -181,9 +187,9 @@ impl<'a> Bench<'a> {
     }
 
     fn watched(&self) -> Watched<'_> {
-        let Around { system, observer, cancel, .. } = self.around;
+        let Around { system, host, observer, cancel, .. } = self.around;
         let target = Place { drive: self.drive, counted: self.counted, id: "d0" };
-        Watched { system, observer, cancel, title: "capacity", target, source: None }
+        Watched { system, host, observer, cancel, title: "capacity", evidence: true, target, source: None }
     }
 
     /// Whether the running system writes to this very file system.

@@ -17,7 +17,7 @@ use crate::platform::{Host, OS, write_atomically};
 use crate::progress::{Cancel, Counter};
 use crate::report::printable;
 use crate::scenario::events::{Event, Observer};
-use crate::scenario::plan::corpus_room;
+use crate::scenario::needs::corpus_room;
 use crate::scenario::stage::{Staged, makers, remove_unfinished, stage};
 use crate::units::{Bytes, Scale, count, files};
 

@@ -4,6 +4,7 @@ mod capacity;
 mod clean;
 mod completions;
 mod corpus;
+mod drive;
 mod list;
 mod man;
 mod options;
@@ -45,6 +46,8 @@ enum Command {
     Show(show::Args),
     /// Shows what a scenario would do, step by step, without doing it.
     Plan(plan::Args),
+    /// Shows what lies under directories: drive, link, wear, machine, and what is plainly wrong.
+    Drive(drive::Args),
     /// Shows a result again.
     Report(report::Args),
     /// Removes everything of copysim's from a directory.
@@ -73,6 +76,7 @@ pub fn main() -> u8 {
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Plan(args) => plan::run(args),
+        Command::Drive(args) => drive::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Man => man::run(&Cli::command()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::cache::evict::Wanted;
-use crate::scenario::options::Options;
+use crate::scenario::options::{Options, State};
 use crate::units::{Bytes, Scale};
 use crate::workload::copy::Order;
 
@@ -40,12 +40,24 @@ pub struct Measuring {
     /// How long the drive must have been idle before the clock starts [default: 5s, with --quick 1s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     settle: Option<Duration>,
+    /// Fill the drive to this share of its size first, with new data; of fill-drive: how full it is at the end
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    fill: Option<u8>,
+    /// Bring the free space of the drive into a state first
+    #[arg(long, value_enum, default_value_t = StateArg::AsIs)]
+    state: StateArg,
+    /// After the runs do the same work once more with data that the drive has never seen: a drive that keeps equal data once shows then
+    #[arg(long)]
+    control: bool,
     /// No run begins later than this after the first
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     max_time: Option<Duration>,
     /// Refuse to write more than this
     #[arg(long, value_name = "BYTES")]
     max_write: Option<Bytes>,
+    /// Do not watch drives and processes while the clock runs: only to see what watching costs
+    #[arg(long, hide = true)]
+    no_evidence: bool,
     /// Do not read copies again and compare them
     #[arg(long)]
     no_verify: bool,
@@ -72,6 +84,22 @@ enum OrderArg {
     Manifest,
     /// As the file system lists them: what cp does
     Readdir,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum StateArg {
+    /// As it happens to be
+    AsIs,
+    /// Written all over: no block that the drive knows to be free
+    Dirty,
+    /// Told to the drive to be free, before every run (root)
+    Trimmed,
+}
+
+/// A whole percentage, with or without its sign.
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    number.parse().ok().filter(|&percent| percent <= 98).ok_or_else(|| "a share is between 0% and 98%".to_owned())
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -126,6 +154,14 @@ impl Measuring {
                 CacheArg::AsIs => Wanted::AsIs,
             },
             settle: self.settle,
+            fill: self.fill,
+            state: match self.state {
+                StateArg::AsIs => State::AsIs,
+                StateArg::Dirty => State::Dirty,
+                StateArg::Trimmed => State::Trimmed,
+            },
+            control: self.control,
+            evidence: !self.no_evidence,
             verify: !self.no_verify,
             keep: self.keep,
             max_time: self.max_time,

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use super::{Outcome, output};
 use crate::error::{Context, Side};
 use crate::platform::write_atomically;
-use crate::report::render;
+use crate::report::{differences, render};
 use crate::result::store;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Result files
+    /// Result files; of two it is also said in what they differ besides their figures
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// text or json
@@ -23,11 +23,16 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let mut text = String::new();
-    for (index, file) in args.files.iter().enumerate() {
+    let documents = args.files.iter().map(|file| store::load(file)).collect::<crate::Result<Vec<_>>>()?;
+    for (index, document) in documents.iter().enumerate() {
         if index > 0 && args.format == "text" {
             text.push('\n');
         }
-        text.push_str(&render(&store::load(file)?, &args.format)?);
+        text.push_str(&render(document, &args.format)?);
+    }
+    if let ([first, second], "text") = (documents.as_slice(), args.format.as_str()) {
+        text.push('\n');
+        text.push_str(&differences(first, second));
     }
     match &args.output {
         Some(path) => write_atomically(path, text.as_bytes()).during("write", Side::Host, path)?,

@@ -115,15 +115,26 @@ pub(super) fn show(document: &Document, json: Option<&Path>) -> Result<()> {
     written.and(printed)
 }
 
-pub(super) fn masked(document: &Document, identify: bool) -> Result<Document> {
+/// What may be shown of a record.
+pub fn masked(document: &Document, identify: bool) -> Result<Document> {
     let mut document = document.clone();
     if !identify {
-        mask::mask(&mut document, &mask::Identity::from_env(&|name| std::env::var(name).ok()))?;
+        mask::mask(&mut document, &identity())?;
     }
     Ok(document)
 }
 
-pub(super) fn copysim_itself() -> crate::result::Copysim {
+/// What may be shown of sentences beside a record.
+pub fn masked_texts(texts: &[String], identify: bool) -> Vec<String> {
+    let identity = identity();
+    texts.iter().map(|text| if identify { text.clone() } else { identity.mask(text) }).collect()
+}
+
+fn identity() -> mask::Identity {
+    mask::Identity::from_env(&|name| std::env::var(name).ok())
+}
+
+pub fn copysim_itself() -> crate::result::Copysim {
     crate::result::Copysim {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("COPYSIM_COMMIT").map(str::to_owned),

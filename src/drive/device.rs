@@ -4,8 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use super::link::{self, Hop};
 use super::mounts::{self, Mount};
+use super::{ata, host, mmc, nvme, pcie, queue, usb};
 use crate::platform::Host;
+use crate::result::{Mmc, Pcie, Queue, Sata, Usb};
 
 /// Major and minor number of a device.
 pub type DeviceNumber = (u32, u32);
@@ -29,11 +32,17 @@ pub struct Device {
     pub name: String,
     /// Its number, which finds it in sysfs.
     pub number: DeviceNumber,
+    /// Its place in sysfs.
+    pub place: PathBuf,
     /// What it is, for people.
     pub model: Option<String>,
+    /// The version of its firmware.
+    pub firmware: Option<String>,
+    /// Its serial number. Never an identity by itself: two drives in one dock may say the same.
+    pub serial: Option<String>,
     /// Its size in bytes.
     pub size_bytes: Option<u64>,
-    /// Whether the kernel takes it for a disk that turns.
+    /// Whether it is a disk that turns; unknown where the kernel only assumes it.
     pub rotational: Option<bool>,
     /// Whether its medium can be taken out.
     pub removable: Option<bool>,
@@ -41,6 +50,22 @@ pub struct Device {
     pub volatile_cache: Option<bool>,
     /// How it is attached.
     pub transport: Option<Transport>,
+    /// The driver that moves its data.
+    pub driver: Option<String>,
+    /// The PCI address of its controller.
+    pub controller: Option<String>,
+    /// Its USB attachment.
+    pub usb: Option<Usb>,
+    /// Its own PCI Express link, where it is on NVMe.
+    pub pcie: Option<Pcie>,
+    /// Its SATA link.
+    pub sata: Option<Sata>,
+    /// Its card.
+    pub mmc: Option<Mmc>,
+    /// How the kernel treats it.
+    pub queue: Queue,
+    /// The links on the way from the machine to it whose rate is known; none in a virtual machine, whose links carry what they like.
+    pub links: Vec<Hop>,
     /// For a loop device: the file that it shows.
     pub backing_file: Option<PathBuf>,
     /// For a loop device: whether it reads and writes past the page cache.
@@ -56,8 +81,23 @@ impl Device {
         leaves(std::slice::from_ref(self))
     }
 
+    /// The rate that its own link negotiated, bits/s, of all its lanes.
+    #[must_use]
+    pub fn link_bits_per_s(&self) -> Option<u64> {
+        let of_pcie = |pcie: &Pcie| pcie.speed_mt_per_s?.checked_mul(1_000_000)?.checked_mul(u64::from(pcie.width?));
+        let of_usb = self.usb.as_ref().and_then(|usb| usb.negotiated_bits_per_s);
+        of_usb.or_else(|| self.sata.as_ref()?.negotiated_bits_per_s).or_else(|| self.pcie.as_ref().and_then(of_pcie))
+    }
+
+    /// The most payload that can reach it, bytes/s: see [`super::Drive::link_bytes_per_s`].
+    #[must_use]
+    pub fn link_bytes_per_s(&self) -> Option<u64> {
+        link_bytes_per_s(std::slice::from_ref(self))
+    }
+
     /// This device and all under it.
-    pub(super) fn all(&self) -> Vec<&Self> {
+    #[must_use]
+    pub fn all(&self) -> Vec<&Self> {
         std::iter::once(self).chain(self.under.iter().flat_map(Self::all)).collect()
     }
 }
@@ -68,6 +108,20 @@ pub fn leaves(devices: &[Device]) -> Vec<&Device> {
     leaves.sort_by_key(|device| device.number);
     leaves.dedup_by_key(|device| device.number);
     leaves
+}
+
+/// The most payload that several devices can carry together; of what is made of others that of the others. The file of a loop device may be in memory, so no link limits it.
+pub fn link_bytes_per_s(devices: &[Device]) -> Option<u64> {
+    fn collect<'d>(devices: &'d [Device], found: &mut Vec<&'d Device>) {
+        for device in devices {
+            if device.under.is_empty() || device.backing_file.is_some() { found.push(device) } else { collect(&device.under, found) }
+        }
+    }
+    let mut found = Vec::new();
+    collect(devices, &mut found);
+    found.sort_by_key(|device| device.number);
+    found.dedup_by_key(|device| device.number);
+    link::capacity(&found.iter().map(|device| device.links.as_slice()).collect::<Vec<_>>())
 }
 
 /// A look into sysfs. It remembers the way down, so that devices which lie on each other in a circle end it.
@@ -97,6 +151,12 @@ impl<'h> Lookup<'h> {
     pub fn of_device_file(&mut self, path: &Path) -> Vec<Device> {
         let number = self.number_of_file(path);
         self.each(number)
+    }
+
+    /// The kernel's name of a block device or partition.
+    pub fn name_of(&self, number: DeviceNumber) -> Option<String> {
+        let directory = self.host.resolve(format!("/sys/dev/block/{}:{}", number.0, number.1))?;
+        Some(directory.file_name()?.to_str()?.replace('!', "/"))
     }
 
     fn each(&mut self, numbers: impl IntoIterator<Item = DeviceNumber>) -> Vec<Device> {
@@ -169,11 +229,31 @@ impl<'h> Lookup<'h> {
             Some(file) => self.under_file(file),
             None => self.each(members),
         };
+        let fact = |fact: &str| host.fact(directory.join("device").join(fact));
+        // The directory from which the buses are seen: that of the controller where the kernel shows several as one.
+        let bus_place = if transport == Some(Transport::Nvme) { nvme::controller(host, directory) } else { None };
+        let bus_place = bus_place.as_deref().unwrap_or(directory);
+        let on_usb = if transport == Some(Transport::Usb) { usb::read(host, directory) } else { None };
+        let on_ata = if transport == Some(Transport::Ata) { ata::read(host, directory) } else { None };
+        let on_mmc = (transport == Some(Transport::Mmc)).then(|| mmc::read(host, directory));
+        // What a controller's own link carries is not known well enough to limit USB: those inside a chipset state anything.
+        let mut links = if matches!(transport, Some(Transport::Nvme | Transport::Ata)) { pcie::hops(host, bus_place) } else { Vec::new() };
+        links.extend(on_ata.iter().flat_map(|drive| drive.hops.clone()));
+        links.extend(on_usb.iter().flat_map(|(_, hops)| hops.clone()).chain(on_mmc.iter().flat_map(|(_, hops)| hops.clone())));
+        if host::virtualised(host) == Some(true) {
+            links.clear();
+        }
+        let of_usb = |device: &(Usb, Vec<Hop>)| device.0.driver.clone();
         Some(Device {
-            model: self.model(directory, &name, transport, backing_file.as_deref()),
+            model: self.model(directory, &name, transport, backing_file.as_deref(), on_ata.as_ref().and_then(|drive| drive.model.clone())),
+            firmware: on_ata
+                .as_ref()
+                .and_then(|drive| drive.firmware.clone())
+                .or_else(|| ["firmware_rev", "fwrev", "rev"].into_iter().find_map(fact)),
+            serial: on_ata.as_ref().and_then(|drive| drive.serial.clone()).or_else(|| serial(host, directory)),
             number,
             size_bytes: host.number(directory.join("size")).and_then(|sectors| sectors.checked_mul(512)),
-            rotational: yes_or_no("queue/rotational"),
+            rotational: yes_or_no("queue/rotational").and_then(|turns| turns_for_sure(host, directory, transport, turns)),
             removable: yes_or_no("removable"),
             volatile_cache: host.fact(directory.join("queue/write_cache")).and_then(|mode| match mode.as_str() {
                 "write back" => Some(true),
@@ -182,6 +262,15 @@ impl<'h> Lookup<'h> {
                 _ => None,
             }),
             transport,
+            driver: on_usb.as_ref().and_then(of_usb).or_else(|| driver(host, bus_place)),
+            controller: pcie::functions(bus_place).last().and_then(|function| pcie::address(function)).map(str::to_owned),
+            pcie: if transport == Some(Transport::Nvme) { pcie::read(host, bus_place) } else { None },
+            usb: on_usb.map(|(usb, _)| usb),
+            sata: on_ata.map(|drive| drive.sata),
+            mmc: on_mmc.map(|(card, _)| card),
+            queue: queue::read(host, directory),
+            links,
+            place: directory.to_owned(),
             direct_io: yes_or_no("loop/dio"),
             backing_file,
             under,
@@ -199,7 +288,14 @@ impl<'h> Lookup<'h> {
         self.of_path(file)
     }
 
-    fn model(&self, directory: &Path, name: &str, transport: Option<Transport>, backing_file: Option<&Path>) -> Option<String> {
+    fn model(
+        &self,
+        directory: &Path,
+        name: &str,
+        transport: Option<Transport>,
+        backing_file: Option<&Path>,
+        in_full: Option<String>,
+    ) -> Option<String> {
         if let Some(file) = backing_file {
             return Some(format!("loop device on {}", file.display()));
         }
@@ -211,6 +307,9 @@ impl<'h> Lookup<'h> {
         }
         if name.starts_with("zram") {
             return Some("compressed memory".to_owned());
+        }
+        if in_full.is_some() {
+            return in_full;
         }
         let fact = |fact: &str| self.host.fact(directory.join("device").join(fact));
         // "ATA" is the name of the standard, a number that of a bus: neither is a maker's.
@@ -224,6 +323,34 @@ impl<'h> Lookup<'h> {
             Some(model).filter(|model| !model.is_empty())
         }
     }
+}
+
+/// The serial number: of the drive itself (SCSI: vital product data page 0x80), else of the USB device that it is in.
+fn serial(host: &Host, directory: &Path) -> Option<String> {
+    let page = host.bytes(directory.join("device/vpd_pg80"));
+    let of_page = page.and_then(|page| String::from_utf8(page.get(4..)?.to_vec()).ok());
+    let of_page = of_page.map(|text| text.trim_matches(['\0', ' ']).to_owned()).filter(|text| !text.is_empty());
+    let of_usb = || {
+        let device = directory.ancestors().find(|ancestor| host.fact(ancestor.join("idVendor")).is_some())?;
+        host.fact(device.join("serial"))
+    };
+    of_page.or_else(|| host.fact(directory.join("device/serial"))).or_else(|| host.fact(directory.join("serial"))).or_else(of_usb)
+}
+
+/// The kernel takes for a turning disk what does not say otherwise, as most sticks and virtual disks do not. A disk that says it has its rate of turning in the page of SCSI's
+/// block device characteristics (SBC-4, 6.6.2), which is above 1024 a minute.
+fn turns_for_sure(host: &Host, directory: &Path, transport: Option<Transport>, turns: bool) -> Option<bool> {
+    let assumed = turns && matches!(transport, Some(Transport::Usb | Transport::Virtio | Transport::Mmc));
+    let says_so = || {
+        host.bytes(directory.join("device/vpd_pgb1"))
+            .is_some_and(|page| page.get(4..6).is_some_and(|rate| rate > [4, 0].as_slice() && rate < [255, 255].as_slice()))
+    };
+    (!assumed || says_so()).then_some(turns)
+}
+
+/// The driver of the bus nearest to the device: those that only make a disk of it are left out.
+fn driver(host: &Host, place: &Path) -> Option<String> {
+    place.ancestors().filter_map(|ancestor| host.link_name(ancestor.join("driver"))).find(|driver| driver != "sd" && driver != "mmcblk")
 }
 
 /// The path in a loop device's `backing_file`: up to the end of the line, without the mark of a removed file.

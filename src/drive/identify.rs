@@ -34,6 +34,8 @@ pub struct Drive {
     pub file_system: DeviceNumber,
     /// The mount.
     pub mount: Option<Mount>,
+    /// The identifier of the file system, as udev or the file system itself publishes it.
+    pub uuid: Option<String>,
     /// What stores the files.
     pub medium: Medium,
     /// The whole disks on which the file system lies directly; what is under them hangs below each.
@@ -62,9 +64,11 @@ impl Drive {
         let mount = mounts::holding(&mounts, &resolved, Some(number)).cloned();
         let mut lookup = Lookup::new(host, &mounts);
         let devices = mount.as_ref().map(|mount| lookup.of_mount(mount)).unwrap_or_default();
+        let volume = mount.as_ref().filter(|mount| mount.device.0 != 0).and_then(|mount| lookup.name_of(mount.device));
+        let uuid = mount.as_ref().and_then(|mount| uuid(host, mount, volume.as_deref()));
         let medium = mount.as_ref().map_or(Medium::Unknown, |mount| medium(&mount.fs_type, &devices));
         let is_system_disk = is_system_disk(host, &mounts, &devices);
-        Self { path: resolved, file_system: number, mount, medium, devices, is_system_disk }
+        Self { path: resolved, file_system: number, mount, uuid, medium, devices, is_system_disk }
     }
 
     /// The physical drives at the bottom, each once; a virtual one whose storage is not a device of this machine counts as physical.
@@ -109,6 +113,14 @@ impl Drive {
         (known(self) && known(other)).then(|| share_a_leaf(&self.leaves(), &other.leaves()))
     }
 
+    /// The most payload that can reach this drive, or come from it, bytes/s: the narrowest of the links that all of its traffic must pass; of several drives what all
+    /// together can carry, a link that they share counted once. `None` where a link is not known, where there is none (loop devices, virtual disks, memory, shares), and in
+    /// a virtual machine. A figure above it is a reason to doubt the figure or the link's own statement, of which some are wrong.
+    #[must_use]
+    pub fn link_bytes_per_s(&self) -> Option<u64> {
+        device::link_bytes_per_s(&self.devices)
+    }
+
     /// Whether any device on the way down holds written data in a volatile cache: yes when one does, no when all say that they do not.
     #[must_use]
     pub fn volatile_cache(&self) -> Option<bool> {
@@ -117,6 +129,18 @@ impl Drive {
             return Some(true);
         }
         (!caches.is_empty() && caches.iter().all(Option::is_some)).then_some(false)
+    }
+
+    /// Who, beside this machine's page cache, may hold what was read before, where the file system is of such a kind: dropping caches does not reach it.
+    #[must_use]
+    pub fn cache_elsewhere(&self) -> Option<&'static str> {
+        let fs_type = self.mount.as_ref().map(|mount| mount.fs_type.as_str());
+        match self.medium {
+            Medium::Network => Some("the machine that the share is on"),
+            Medium::Fuse => Some("the program behind the file system"),
+            _ if fs_type == Some("zfs") => Some("ZFS, in a cache of its own (ARC)"),
+            _ => None,
+        }
     }
 
     /// The largest file that the file system can hold, where that is a limit which people meet: FAT stores lengths in 32 bits.
@@ -168,6 +192,18 @@ fn medium(fs_type: &str, devices: &[Device]) -> Medium {
         _ if fs_type.starts_with("fuse") => Medium::Fuse,
         _ => Medium::Unknown,
     }
+}
+
+/// The identifier of a file system: the name of udev's link to its volume, or of the directory in which btrfs lists its members.
+fn uuid(host: &Host, mount: &Mount, volume: Option<&str>) -> Option<String> {
+    if mount.fs_type == "btrfs" {
+        let source =
+            host.link_name(Path::new("/").join(&mount.source)).or_else(|| Some(Path::new(&mount.source).file_name()?.to_str()?.to_owned()))?;
+        let btrfs = Path::new("/sys/fs/btrfs");
+        return host.names(btrfs).into_iter().find(|id| host.names(btrfs.join(id).join("devices")).contains(&source));
+    }
+    let links = Path::new("/dev/disk/by-uuid");
+    host.names(links).into_iter().find(|id| host.link_name(links.join(id)).as_deref() == volume).filter(|_| volume.is_some())
 }
 
 fn share_a_leaf(some: &[&Device], others: &[&Device]) -> bool {

@@ -34,6 +34,8 @@ pub struct Trees<'a> {
     pub target_path: &'a Path,
     /// The permission bits that new files do not get.
     pub umask: u32,
+    /// In place of what is read, other data of the same shape are written, which differ for each such number: a control.
+    pub fresh: Option<u64>,
     /// How far the copy is.
     pub counter: &'a Counter,
     /// Whether it should stop.
@@ -143,7 +145,7 @@ impl Trees<'_> {
         let _ = calls.time(Op::Metadata, || files.advise_sequential(&from));
         let _ = calls.time(Op::Asking, || files.advise_needed(&from, stat.len.min(NEEDED)));
         let to = calls.time(Op::Create, || files.create(target, path, stat.mode)).during("create", Side::Target, self.target_path.join(path))?;
-        Ok(Pair { from, to, mode: stat.mode, mtime: stat.mtime, len: stat.len })
+        Ok(Pair { from, to, inode: stat.inode, mode: stat.mode, mtime: stat.mtime, len: stat.len })
     }
 
     /// Carries time and permissions over and closes both files.
@@ -183,6 +185,7 @@ impl Trees<'_> {
 struct Pair {
     from: Handle,
     to: Handle,
+    inode: u64,
     mode: u32,
     mtime: (i64, u32),
     len: u64,

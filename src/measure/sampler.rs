@@ -6,13 +6,19 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use super::{Recorder, Samples};
-use crate::platform::Clock;
+use crate::platform::{Clock, Usage};
 
 /// Time between two samples. The recorder thins them out when there are too many.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Does the work while `look` reads the values of `series` series now and then, at the beginning, and at the end.
-pub fn sampled<T>(clock: &dyn Clock, series: usize, mut look: impl FnMut() -> Vec<Option<i64>> + Send, work: impl FnOnce() -> T) -> (T, Samples) {
+/// Does the work while `look` reads the values of `series` series now and then, at the beginning, and at the end. Also returns the processor time that the
+/// looking took, ns.
+pub fn sampled<T>(
+    clock: &dyn Clock,
+    series: usize,
+    mut look: impl FnMut() -> Vec<Option<i64>> + Send,
+    work: impl FnOnce() -> T,
+) -> (T, Samples, u64) {
     thread::scope(|scope| {
         let (stop, stopped) = bounded::<()>(0);
         let start = clock.now_ns();
@@ -27,11 +33,13 @@ pub fn sampled<T>(clock: &dyn Clock, series: usize, mut look: impl FnMut() -> Ve
             }
             let values = look();
             recorder.offer(clock.now_ns() - start, &values);
-            recorder.finish()
+            let used = Usage::of_thread();
+            (recorder.finish(), used.user_ns + used.system_ns)
         });
         let done = work();
         drop(stop);
         // A sampler that died leaves the work valid and the timeline empty.
-        (done, sampler.join().unwrap_or_default())
+        let (samples, used_ns) = sampler.join().unwrap_or_default();
+        (done, samples, used_ns)
     })
 }

@@ -140,6 +140,12 @@ pub trait Files: Send + Sync {
     fn extents(&self, file: &Handle) -> io::Result<linux::Extents>;
     /// Where a file's data lie, piece by piece (FIEMAP).
     fn each_extent(&self, file: &Handle, each: &mut dyn FnMut(linux::Extent)) -> io::Result<()>;
+
+    /// Tells the device of all blocks of a directory's file system that they are unused, where it may; returns how many bytes that were.
+    ///
+    /// # Errors
+    /// What the system answered: no right, or a file system or device that can't.
+    fn trim(&self, dir: &Handle) -> io::Result<u64>;
     /// The space of the file system on which a file lies.
     fn space(&self, file: &Handle) -> io::Result<Space>;
 }
@@ -307,6 +313,10 @@ impl Files for OsFiles {
 
     fn each_extent(&self, file: &Handle, each: &mut dyn FnMut(linux::Extent)) -> io::Result<()> {
         linux::each_extent(file.as_fd(), each)
+    }
+
+    fn trim(&self, dir: &Handle) -> io::Result<u64> {
+        linux::trim(dir.as_fd())
     }
 
     fn space(&self, file: &Handle) -> io::Result<Space> {

@@ -4,7 +4,9 @@ use std::io;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use super::programs::answer_of;
 use super::{Files, OsFiles};
 
 /// The root below which facts about the host are read: `/` for the real one, a fixture tree in tests.
@@ -67,6 +69,33 @@ impl Host {
         let resolved = std::fs::canonicalize(self.path(absolute)).ok()?;
         let root = std::fs::canonicalize(&self.root).ok()?;
         Some(Path::new("/").join(resolved.strip_prefix(root).ok()?))
+    }
+
+    /// The last part of what a symbolic link says, whether or not there is anything: in sysfs the name of a driver, of a subsystem.
+    #[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
+    #[must_use]
+    pub fn link_name(&self, absolute: impl AsRef<Path>) -> Option<String> {
+        let target = std::fs::read_link(self.path(absolute)).ok()?;
+        Some(target.file_name()?.to_str()?.to_owned())
+    }
+
+    /// Whether this is the machine itself and no tree of files that stands for another.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// What a program says on standard output, whatever its exit code. Of another root no program is started: its answer is the file
+    /// `/answers/PROGRAM/LAST-ARGUMENT` there, with `-` for each `/`.
+    ///
+    /// # Errors
+    /// `NotFound` when the program is not there, `TimedOut` when it took longer than the limit and was ended, else what the system answered.
+    pub fn ask(&self, program: &str, arguments: &[&str], limit: Duration) -> io::Result<Vec<u8>> {
+        if self.is_real() {
+            return answer_of(program, arguments, limit);
+        }
+        let name = arguments.last().map(|argument| argument.replace('/', "-")).unwrap_or_default();
+        self.bytes(Path::new("/answers").join(program).join(name)).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// The names in a directory, sorted; none when it is missing.

@@ -102,11 +102,36 @@ pub struct Extents {
     pub unwritten_bytes: u64,
     /// Bytes stored compressed or otherwise encoded.
     pub encoded_bytes: u64,
+    /// Bytes in extents of which the file system says where they lie.
+    pub located_bytes: u64,
+    /// The sum over these of length times middle, in bytes squared: by it places of several files can be averaged.
+    pub moment: u128,
+}
+
+impl Extents {
+    /// The mean place of the data, bytes from the beginning of the file system's address space (of the device, where that is one); `None` where it does not say.
+    #[must_use]
+    pub fn mean_place_bytes(&self) -> Option<u64> {
+        u64::try_from(self.moment.checked_div(u128::from(self.located_bytes))?).ok()
+    }
+}
+
+impl std::ops::AddAssign for Extents {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.shared_bytes += other.shared_bytes;
+        self.mapped_bytes += other.mapped_bytes;
+        self.unwritten_bytes += other.unwritten_bytes;
+        self.encoded_bytes += other.encoded_bytes;
+        self.located_bytes += other.located_bytes;
+        self.moment += other.moment;
+    }
 }
 
 const FIEMAP_EXTENTS: usize = 128;
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 0x1;
+const FIEMAP_EXTENT_UNKNOWN: u32 = 0x2;
 const FIEMAP_EXTENT_ENCODED: u32 = 0x8;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
@@ -157,6 +182,10 @@ pub fn extents(fd: BorrowedFd<'_>) -> io::Result<Extents> {
         sum.shared_bytes += share(FIEMAP_EXTENT_SHARED);
         sum.unwritten_bytes += share(FIEMAP_EXTENT_UNWRITTEN);
         sum.encoded_bytes += share(FIEMAP_EXTENT_ENCODED);
+        if extent.flags & FIEMAP_EXTENT_UNKNOWN == 0 {
+            sum.located_bytes += extent.length;
+            sum.moment += u128::from(extent.length) * (u128::from(extent.physical) + u128::from(extent.length) / 2);
+        }
     })?;
     Ok(sum)
 }
@@ -246,6 +275,27 @@ pub fn allow_many_open_files() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit })?)
 }
 
+/// `struct fstrim_range` of the kernel's `linux/fs.h`.
+#[repr(C)]
+struct TrimRange {
+    start: u64,
+    len: u64,
+    minlen: u64,
+}
+
+/// `_IOWR('X', 121, struct fstrim_range)` of the kernel's `linux/fs.h`.
+const FITRIM: libc::Ioctl = 0xC018_5879_u32 as libc::Ioctl;
+
+/// Tells the device of all unused blocks of a file system that they are unused; returns how many bytes the file system gave up so.
+pub fn trim(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut range = TrimRange { start: 0, len: u64::MAX, minlen: 0 };
+    // SAFETY: `range` is a live structure of the layout that FITRIM expects.
+    if unsafe { libc::ioctl(fd.as_raw_fd(), FITRIM, &raw mut range) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(range.len)
+}
+
 /// What this process has used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
@@ -262,6 +312,12 @@ impl Usage {
         Self::ask(libc::RUSAGE_SELF)
     }
 
+    /// The usage of the calling thread.
+    #[must_use]
+    pub fn of_thread() -> Self {
+        Self::ask(libc::RUSAGE_THREAD)
+    }
+
     /// The usage of children that have ended and were waited for.
     #[must_use]
     pub fn of_children() -> Self {
@@ -275,7 +331,7 @@ impl Usage {
     }
 
     fn ask(who: libc::c_int) -> Self {
-        // SAFETY: an all-zero rusage is valid, and the call fills in the one that it is given; it cannot fail for these two.
+        // SAFETY: an all-zero rusage is valid, and the call fills in the one that it is given; it cannot fail for these.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             libc::getrusage(who, &raw mut usage);

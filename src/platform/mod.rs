@@ -7,6 +7,7 @@ mod files;
 mod host;
 mod linux;
 mod lock;
+mod programs;
 
 pub use beneath::{grant_owner, open_dir_beneath};
 pub use caches::{Caches, OsCaches};

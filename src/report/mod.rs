@@ -1,6 +1,8 @@
 //! Views of a record: each computed from the document alone, at any time, on any machine.
 
 mod capacity;
+pub mod card;
+mod differences;
 mod format;
 mod group;
 mod printable;
@@ -9,6 +11,7 @@ mod tables;
 mod text;
 mod words;
 
+pub use differences::differences;
 pub use printable::{printable, wrap};
 
 use crate::result::Document;

@@ -97,7 +97,8 @@ pub(super) fn waits(phase: &Phase) -> Option<String> {
         lines.push(format!("  {name:<13}  {:>11}  {:>6}  {bar}", duration(*ns), tenths(*ns, whole)).trim_end().to_owned());
     }
     if let (Some(user), Some(system)) = (time.user_ns, time.system_ns) {
-        lines.push(format!("  CPU time of copysim in the window: {} own, {} in the kernel", duration(user), duration(system)));
+        let watching = time.evidence_ns.map_or_else(String::new, |ns| format!("; {} of it for watching", duration(ns)));
+        lines.push(format!("  CPU time of copysim in the window: {} own, {} in the kernel{watching}", duration(user), duration(system)));
     }
     Some(lines.join("\n"))
 }

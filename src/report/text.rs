@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
-use super::{capacity, reservations, tables, words};
-use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseStatus, Verdict, Warmth};
+use super::{capacity, card, reservations, tables, words};
+use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseKind, PhaseStatus, Verdict, Warmth};
 use crate::units::{Bytes, count};
 
 /// The width that everything fits in, except words that are longer.
@@ -35,6 +35,7 @@ pub(super) fn render(document: &Document) -> String {
     let (reservations, notes) = reservations::lines(document, &groups);
     parts.extend(list("FLAGS", reservations));
     parts.extend(list("NOTES", notes));
+    parts.extend(list("ADVICE", advice(document)));
     parts.push(aftermath(document.aftermath.as_ref()));
     parts.join("\n\n") + "\n"
 }
@@ -50,20 +51,24 @@ fn facts(document: &Document) -> String {
     let mut fact = |name: &str, text: String| lines.push(wrap(&format!("{name:<9} {text}"), WIDTH, 10));
     for scenario in &document.scenarios {
         let roles = &scenario.roles;
-        let drive = |id: &Option<String>| {
-            id.as_deref().and_then(|id| document.drive(id)).map_or_else(|| "unknown".to_owned(), |found| drive(document, found))
-        };
         fact("Scenario", printable(&scenario.name));
-        match (&roles.source, &roles.target) {
-            (None, None) => {}
-            (None, target) => fact("Drive", drive(target)),
-            (source, None) => fact("Drive", drive(source)),
-            (source, target) if source == target => fact("Drive", drive(source)),
-            (source, target) => {
-                fact("From", drive(source));
-                fact("To", drive(target));
+        let named = match (&roles.source, &roles.target) {
+            (None, None) => Vec::new(),
+            (source, target) if source == target => vec![("Drive", source)],
+            (None, only) | (only, None) => vec![("Drive", only)],
+            (source, target) => vec![("From", source), ("To", target)],
+        };
+        for (head, id) in named {
+            let found = id.as_deref().and_then(|id| document.drive(id));
+            fact(head, found.map_or_else(|| "unknown".to_owned(), |found| drive(document, found)));
+            if let Some(brief) = found.and_then(|found| card::brief(document, found)) {
+                fact("Link", brief);
             }
         }
+    }
+    let prepared: Vec<String> = preparations(document).collect();
+    if !prepared.is_empty() {
+        fact("Prepared", prepared.join("; "));
     }
     for found in &document.corpora {
         fact("Corpus", corpus(found));
@@ -79,24 +84,39 @@ fn facts(document: &Document) -> String {
     lines.join("\n")
 }
 
-fn drive(document: &Document, drive: &Drive) -> String {
+/// What could be done about the drives, each of them named where there are several.
+fn advice(document: &Document) -> Vec<String> {
+    document.drives.iter().filter(|drive| drive.path.is_some()).flat_map(|drive| card::advice(document, drive)).collect()
+}
+
+/// How the drive was brought into its state, step by step.
+fn preparations(document: &Document) -> impl Iterator<Item = String> + '_ {
+    let first = document.runs.iter().take(1).flat_map(|run| &run.phases);
+    first.filter(|phase| phase.kind == PhaseKind::Precondition).map(|phase| {
+        let what = match phase.name.as_str() {
+            "dirty" => format!("free space written all over ({})", Bytes(phase.bytes)),
+            "fill" => format!("filled with {} of new data", Bytes(phase.bytes)),
+            "trim" => format!("told what is free ({})", Bytes(phase.bytes)),
+            other => printable(other),
+        };
+        let because = phase.evidence.first().map_or_else(String::new, |evidence| format!(": {}", printable(&evidence.because)));
+        let failed = if phase.status == PhaseStatus::Ok { "" } else { ", which was not finished" };
+        format!("{what}{because}{failed}")
+    })
+}
+
+/// A drive in one line: what it is, how large, how attached, how full, and where.
+pub(super) fn drive(document: &Document, drive: &Drive) -> String {
     // A partition or a mapping knows its file system; what it is made of knows the rest.
-    let chain: Vec<&Drive> = std::iter::once(drive).chain(drive.under.iter().filter_map(|id| document.drive(id))).collect();
-    let text = |of: fn(&Drive) -> Option<&String>| chain.iter().find_map(|drive| of(drive)).map(|text| printable(text));
-    let vendor = text(|drive| drive.vendor.as_ref());
-    let model = text(|drive| drive.model.as_ref());
-    let name = match (vendor, model) {
-        (Some(vendor), Some(model)) if !model.starts_with(&vendor) => format!("{vendor} {model}"),
-        (_, Some(model)) => model,
-        (Some(vendor), None) => vendor,
-        (None, None) if drive.kind == DriveKind::Unknown => "unknown".to_owned(),
-        (None, None) if drive.kind == DriveKind::Memory => "memory".to_owned(),
-        (None, None) => format!("unknown model ({})", drive.kind),
-    };
-    let mut facts = vec![name];
-    facts.extend(chain.iter().rev().find_map(|drive| drive.size_bytes).map(|bytes| Bytes(bytes).to_string()));
-    let link = chain.iter().find_map(|drive| drive.link_bits_per_s).map_or_else(String::new, |bits| format!(" at {}", link_rate(bits)));
-    facts.extend(text(|drive| drive.transport.as_ref()).map(|transport| format!("{}{link}", spelled(&transport))));
+    let chain = document.chain(drive);
+    let mut facts = vec![name(document, drive, &mut Vec::new())];
+    let of_members = || members(document, drive).map(|member| member.size_bytes).sum::<Option<u64>>().filter(|bytes| *bytes > 0);
+    facts.extend(drive.size_bytes.or_else(of_members).map(|bytes| Bytes(bytes).to_string()));
+    let attached = chain.iter().find_map(|drive| Some((drive.transport.as_deref()?, drive.link_bits_per_s)));
+    facts.extend(attached.map(|(transport, rate)| {
+        let rate = rate.map_or_else(String::new, |rate| format!(" at {}", link_rate(rate)));
+        format!("{}{rate}", spelled(&printable(transport)))
+    }));
     let yes = |of: fn(&Drive) -> Option<bool>| chain.iter().any(|drive| of(drive) == Some(true));
     facts.extend(yes(|drive| drive.removable).then(|| "removable".to_owned()));
     facts.extend(yes(|drive| drive.rotational).then(|| "rotating".to_owned()));
@@ -110,8 +130,42 @@ fn drive(document: &Document, drive: &Drive) -> String {
     if place.is_empty() { facts } else { format!("{facts}; {}", place.join(" ")) }
 }
 
+/// So many drives under one are named; a record that has more is damaged.
+const MOST_NAMED: usize = 64;
+
+/// What a drive is called: its own name, and where it is made of others theirs. None is `named` twice, also where a damaged record has it under itself.
+fn name<'d>(document: &'d Document, drive: &'d Drive, named: &mut Vec<&'d str>) -> String {
+    named.push(&drive.id);
+    let [vendor, model] = [&drive.vendor, &drive.model].map(|text| text.as_deref().map(printable));
+    let own = match (vendor, model) {
+        (Some(vendor), Some(model)) if !model.starts_with(&vendor) => Some(format!("{vendor} {model}")),
+        (vendor, model) => model.or(vendor),
+    };
+    let mut of_members: Vec<String> = Vec::new();
+    for member in members(document, drive) {
+        if named.len() < MOST_NAMED && !named.contains(&member.id.as_str()) {
+            of_members.push(name(document, member, named));
+        }
+    }
+    match (own, of_members.is_empty()) {
+        (Some(own), true) => own,
+        (Some(own), false) => format!("{own} on {}", of_members.join(" + ")),
+        (None, false) => of_members.join(" + "),
+        (None, true) if drive.kind == DriveKind::Unknown => "unknown".to_owned(),
+        (None, true) if drive.kind == DriveKind::Memory => "memory".to_owned(),
+        (None, true) if drive.kind == DriveKind::Network => "a share on the network".to_owned(),
+        (None, true) if drive.kind == DriveKind::Fuse => "a program (FUSE)".to_owned(),
+        (None, true) => format!("unknown model ({})", drive.kind),
+    }
+}
+
+/// The drives that a volume is made of. A loop device is made of a file, which its name says.
+fn members<'d>(document: &'d Document, drive: &'d Drive) -> impl Iterator<Item = &'d Drive> {
+    drive.under.iter().filter(|_| drive.transport.is_none()).filter_map(|id| document.drive(id))
+}
+
 /// How people write what a drive is attached by.
-fn spelled(transport: &str) -> String {
+pub(super) fn spelled(transport: &str) -> String {
     match transport {
         "nvme" => "NVMe".to_owned(),
         "usb" | "sata" | "ata" | "sas" | "scsi" | "mmc" => transport.to_uppercase(),
@@ -120,7 +174,7 @@ fn spelled(transport: &str) -> String {
 }
 
 /// The rate of a link in the units in which links are sold.
-fn link_rate(bits_per_s: u64) -> String {
+pub(super) fn link_rate(bits_per_s: u64) -> String {
     let (unit, name) = if bits_per_s < 1_000_000_000 { (1e6, "Mbit/s") } else { (1e9, "Gbit/s") };
     format!("{} {name}", bits_per_s as f64 / unit)
 }
@@ -138,11 +192,16 @@ fn corpus(corpus: &Corpus) -> String {
     )
 }
 
+/// A number of cores.
+pub(super) fn cores(number: u32) -> String {
+    if number == 1 { "1 core".to_owned() } else { format!("{number} cores") }
+}
+
 fn host(host: &Host) -> String {
     let mut facts: Vec<String> = [&host.name, &host.os].into_iter().flatten().map(|text| printable(text)).collect();
     facts.extend(host.kernel.as_deref().map(|kernel| format!("kernel {}", printable(kernel))));
     facts.extend(host.cpu.as_deref().map(printable));
-    facts.extend(host.cores.map(|cores| if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") }));
+    facts.extend(host.cores.map(cores));
     facts.extend(host.memory_bytes.map(|bytes| format!("{} memory", Bytes(bytes))));
     if facts.is_empty() { "unknown".to_owned() } else { facts.join(", ") }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::hardware::{Controller, Health, Mmc, Pcie, Queue, Sata, Usb};
 use super::numbers::{percent, plain};
 use super::phase::{Phase, Point};
 use super::terms::{Answer, Better, DriveKind, Origin, Severity, Status};
@@ -107,6 +108,22 @@ impl Document {
         serde_json::from_str(text).map_err(|error| Error::Refused(format!("this result is damaged: {error}")))
     }
 
+    /// A drive and all that is under it, each once, the nearest first.
+    #[must_use]
+    pub fn chain<'d>(&'d self, drive: &'d Drive) -> Vec<&'d Drive> {
+        let mut chain = vec![drive];
+        let mut next = 0;
+        while let Some(drive) = chain.get(next).copied() {
+            for under in drive.under.iter().filter_map(|id| self.drive(id)) {
+                if chain.iter().all(|known| known.id != under.id) {
+                    chain.push(under);
+                }
+            }
+            next += 1;
+        }
+        chain
+    }
+
     /// The drive with an id.
     #[must_use]
     pub fn drive(&self, id: &str) -> Option<&Drive> {
@@ -162,6 +179,31 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
     /// Logical cores that copysim may use.
     pub cores: Option<u32>,
+    /// Maker and model of the machine.
+    pub machine: Option<String>,
+    /// Who chooses the CPU's frequency: the governor, or several where cores differ.
+    pub cpu_governor: Option<String>,
+    /// The driver that sets the CPU's frequency.
+    pub cpu_frequency_driver: Option<String>,
+    /// The deepest idle state that the CPU may enter.
+    pub deepest_idle_state: Option<String>,
+    /// How long the CPU takes to leave it, ns.
+    pub idle_exit_ns: Option<u64>,
+    /// Where its power comes from: `mains` or `battery`.
+    pub power: Option<String>,
+    /// How full its battery is.
+    pub battery_percent: Option<u8>,
+    /// Whether it is a virtual machine.
+    pub virtualised: Option<bool>,
+    /// What it is virtualised by.
+    pub hypervisor: Option<String>,
+    /// Swap space.
+    pub swap_bytes: Option<u64>,
+    /// Swap space in use at the start.
+    pub swap_used_bytes: Option<u64>,
+    /// The controllers that drives may hang on.
+    #[serde(default)]
+    pub controllers: Vec<Controller>,
 }
 
 /// A directory that the user named, and all that was found out about what is under it.
@@ -171,7 +213,7 @@ pub struct Drive {
     pub id: String,
     /// The machine it is on.
     pub host: String,
-    /// The ids of the drives under it (a partition's disk, the members of an array), nearest first.
+    /// The ids of the drives directly under it: a volume's disk, the members of an array. These may have others under them.
     pub under: Vec<String>,
     /// The directory that the user named.
     pub path: Option<String>,
@@ -181,12 +223,19 @@ pub struct Drive {
     pub fs_type: Option<String>,
     /// The options it is mounted with.
     pub mount_options: Option<String>,
+    /// What is mounted: a partition, a share, a word of the file system's own.
+    pub source: Option<String>,
+    /// The identifier of its file system; only with `--identify`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
     /// The device, as the system names it.
     pub device: Option<String>,
     /// The model, as the drive says.
     pub model: Option<String>,
     /// The vendor, as the drive says.
     pub vendor: Option<String>,
+    /// The version of its firmware, as the drive says.
+    pub firmware: Option<String>,
     /// The serial number; only with `--identify`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
@@ -202,6 +251,30 @@ pub struct Drive {
     pub transport: Option<String>,
     /// The rate that its link negotiated, bits/s: a ceiling.
     pub link_bits_per_s: Option<u64>,
+    /// The most payload that can pass, bytes/s: the slowest link on the way from the machine to the drive, less its line coding. A warning and not a proof:
+    /// what links say of themselves is sometimes wrong.
+    pub link_bytes_per_s: Option<u64>,
+    /// The driver that moves its data: `uas`, `usb-storage`, `ahci`, `nvme`, …
+    pub driver: Option<String>,
+    /// The PCI address of its controller.
+    pub controller: Option<String>,
+    /// Its USB attachment.
+    pub usb: Option<Usb>,
+    /// Its PCI Express link.
+    pub pcie: Option<Pcie>,
+    /// Its SATA link.
+    pub sata: Option<Sata>,
+    /// Its card.
+    pub mmc: Option<Mmc>,
+    /// How the kernel treats it.
+    pub queue: Option<Queue>,
+    /// Wear and heat before the first window.
+    pub health_before: Option<Health>,
+    /// Wear and heat after the last window.
+    pub health_after: Option<Health>,
+    /// What is plainly wrong with the way it is attached or used, as sentences.
+    #[serde(default)]
+    pub advice: Vec<String>,
     /// Whether the running system is on it.
     pub is_system_disk: Option<bool>,
     /// What it is.
@@ -220,9 +293,12 @@ impl Drive {
             mount_point: None,
             fs_type: None,
             mount_options: None,
+            source: None,
+            uuid: None,
             device: None,
             model: None,
             vendor: None,
+            firmware: None,
             serial: None,
             size_bytes: None,
             fill_percent: None,
@@ -230,6 +306,17 @@ impl Drive {
             removable: None,
             transport: None,
             link_bits_per_s: None,
+            link_bytes_per_s: None,
+            driver: None,
+            controller: None,
+            usb: None,
+            pcie: None,
+            sata: None,
+            mmc: None,
+            queue: None,
+            health_before: None,
+            health_after: None,
+            advice: Vec::new(),
             is_system_disk: None,
             kind: DriveKind::Unknown,
         }

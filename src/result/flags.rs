@@ -54,8 +54,8 @@ registry! {
         "They took time from the measurement. Close them, or wait until the drive is idle.";
     COMPRESSED = "compressed", Weak, "The data were stored in less space than their length",
         "A compressing or sparse file system moved fewer bytes than the files have. The time stands; it is not the drive's own rate.";
-    DEDUP_SUSPECTED = "dedup-suspected", Weak, "Far fewer bytes were written than copied, although the data are all different",
-        "A file system or a drive that recognises data it has seen would do this. Use another --seed for each run.";
+    DEDUP_SUSPECTED = "dedup-suspected", Weak, "New data took longer than data that the drive had seen before",
+        "A file system or a drive that keeps equal data once would do this: files of your own, new to the drive, take as long as the control.";
     STALL = "stall", Weak, "The work stood still for a while",
         "The drive, its cable or its hub stopped answering and went on later. The time includes the stop; look into the kernel's log.";
     DRIFT = "drift", Weak, "Each run took longer, or shorter, than the one before",

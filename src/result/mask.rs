@@ -82,16 +82,18 @@ impl Identity {
 /// None that a well-formed record could cause; [`Error::Internal`] otherwise.
 pub fn mask(document: &mut Document, identity: &Identity) -> Result<()> {
     let mut identity = identity.clone();
-    identity.serials.extend(document.drives.iter().filter_map(|drive| drive.serial.clone()));
+    identity.serials.extend(document.drives.iter().flat_map(|drive| [drive.serial.clone(), drive.uuid.clone()]).flatten());
     identity.host = identity.host.or_else(|| document.hosts.iter().find_map(|host| host.name.clone()));
     for host in &mut document.hosts {
         host.name = None;
     }
     for drive in &mut document.drives {
-        drive.serial = None;
-        if drive.kind == DriveKind::Network {
+        (drive.serial, drive.uuid) = (None, None);
+        if matches!(drive.kind, DriveKind::Network | DriveKind::Fuse) {
             drive.device = drive.device.as_deref().map(without_server);
+            drive.source = drive.source.as_deref().map(without_server);
         }
+        drive.mount_options = drive.mount_options.as_deref().map(without_owner);
     }
     // Elsewhere a host's name may be an ordinary word ("debian", "copy").
     for argument in &mut document.copysim.arguments {
@@ -129,15 +131,27 @@ fn escape(text: &str) -> String {
     text.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// `server:/export` and `//server/share` without the server.
+/// `server:/export`, `user@server:directory` and `//server/share` without the server and the user.
 fn without_server(device: &str) -> String {
     if let Some(share) = device.strip_prefix("//") {
         return format!("//HOST/{}", share.split_once('/').map_or("", |(_, path)| path));
     }
-    match device.split_once(":/") {
-        Some((_, path)) => format!("HOST:/{path}"),
-        None => device.to_owned(),
+    match (device.split_once(":/"), device.split_once('@').and_then(|(_, rest)| rest.split_once(':'))) {
+        (Some((_, path)), _) => format!("HOST:/{path}"),
+        (None, Some((_, path))) => format!("HOST:{path}"),
+        (None, None) => device.to_owned(),
     }
+}
+
+/// Mount options without the values that name a server, an address or a user.
+fn without_owner(options: &str) -> String {
+    const NAMING: [&str; 13] =
+        ["addr", "clientaddr", "mountaddr", "ip", "srcaddr", "username", "user", "domain", "workgroup", "servername", "netbiosname", "unc", "ip6"];
+    let option = |option: &str| match option.split_once('=') {
+        Some((key, _)) if NAMING.contains(&key) => format!("{key}=…"),
+        _ => option.to_owned(),
+    };
+    options.split(',').map(option).collect::<Vec<_>>().join(",")
 }
 
 /// Whether a neighbour would make what it touches part of a longer name.
@@ -219,5 +233,9 @@ mod tests {
         assert_eq!(without_server("nas:/photos"), "HOST:/photos");
         assert_eq!(without_server("//nas/share/x"), "//HOST/share/x");
         assert_eq!(without_server("sshfs"), "sshfs");
+        assert_eq!((without_server("anna@nas:"), without_server("anna@nas:photos")), ("HOST:".to_owned(), "HOST:photos".to_owned()));
+        assert_eq!(without_server("[fe80::1]:/photos"), "HOST:/photos");
+        let options = "rw,vers=3.1.1,username=anna,domain=WORK,uid=1000,addr=192.168.0.7,rsize=65536";
+        assert_eq!(without_owner(options), "rw,vers=3.1.1,username=…,domain=…,uid=1000,addr=…,rsize=65536");
     }
 }

@@ -1,11 +1,13 @@
 //! The record of a measurement: one JSON document from which every view is computed.
 //!
 //! [`Document`] is the shape, [`flags`] the registry of reservations, [`summary`] what is derived from the runs, [`mask`] what is taken out of it
-//! before it leaves the machine, [`store`] where it lies, [`schema`] its JSON Schema.
+//! before it leaves the machine, [`differences`] in what two of them differ, [`store`] where it lies, [`schema`] its JSON Schema.
 
 mod capacity;
+mod differences;
 mod document;
 pub mod flags;
+mod hardware;
 pub mod mask;
 mod numbers;
 mod phase;
@@ -15,15 +17,17 @@ pub mod summary;
 mod terms;
 
 pub use capacity::{Capacity, CapacityRange};
+pub use differences::differences;
 pub use document::{
     Aftermath, Copysim, Corpus, Document, Drive, Flag, Host, Kept, Place, Profile, Roles, Run, SCHEMA, SCHEMA_FAMILY, SCHEMA_MAJOR, Scenario, Score,
     Summary, check_version,
 };
+pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
 pub use phase::{
-    Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline, Waits, Window,
-    Work,
+    Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Layout, Layouts, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline,
+    Waits, Window, Work,
 };
 pub use terms::{
-    Answer, Better, Call, CapacityVerdict, Difference, DriveKind, Found, Ground, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof,
-    Severity, SourceKind, StartPoint, Status, Verdict, Warmth,
+    Answer, Better, Call, CapacityVerdict, Difference, DriveKind, Found, Ground, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Reading,
+    Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
 };

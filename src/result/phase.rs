@@ -47,6 +47,8 @@ pub struct Phase {
     pub source: Option<Source>,
     /// What the drives' own counters say, by drive id. A drive without counters is not in it.
     pub device: BTreeMap<String, DeviceCounters>,
+    /// Where the files' data lie on the drives.
+    pub layout: Option<Layouts>,
     /// Where the copier waited.
     pub time: Option<Waits>,
     /// How long operations took.
@@ -95,6 +97,7 @@ impl Phase {
             cache: None,
             source: None,
             device: BTreeMap::new(),
+            layout: None,
             time: None,
             latency: Vec::new(),
             timeline: None,
@@ -251,6 +254,34 @@ pub struct DeviceCounters {
     pub io_ticks_ns: Option<u64>,
 }
 
+/// Where data lie on the drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Layouts {
+    /// The source's files, all of them.
+    pub source: Option<Layout>,
+    /// A sample of the copied files.
+    pub copy: Option<Layout>,
+}
+
+/// Where the data of some files lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Layout {
+    /// Files looked at.
+    pub files: u64,
+    /// Their lengths, summed.
+    pub bytes: u64,
+    /// Pieces in which they lie.
+    pub extents: Option<u64>,
+    /// Bytes in pieces that other files share.
+    pub shared_bytes: Option<u64>,
+    /// Bytes that are allocated but not written.
+    pub unwritten_bytes: Option<u64>,
+    /// Bytes that the file system stores compressed or otherwise encoded.
+    pub encoded_bytes: Option<u64>,
+    /// The mean place of the data, bytes from the beginning of the file system's address space.
+    pub mean_place_bytes: Option<u64>,
+}
+
 /// Where the copier waited. `calls_ns` and `outside_ns` add up to the window; with several threads, to the sum of theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
@@ -262,6 +293,8 @@ pub struct Waits {
     pub user_ns: Option<u64>,
     /// CPU time of this process in the kernel, ns.
     pub system_ns: Option<u64>,
+    /// CPU time in the window of what watches the copier: the cost of the evidence, part of this process's own, ns.
+    pub evidence_ns: Option<u64>,
     /// What the devices did meanwhile: only source, only target, both, none; from the block trace.
     pub overlap_ns: Option<Value>,
 }

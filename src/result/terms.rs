@@ -135,6 +135,12 @@ closed_set! {
         BelowCeilings = "below-ceilings",
         /// The measured drive was not kept waiting by the source.
         SourceNotLimit = "source-not-limit",
+        /// Names and attributes came from the drive, not from this machine's memory.
+        ColdMetadata = "cold-metadata",
+        /// The drive was in the state that was asked for.
+        State = "state",
+        /// Nobody else used the drives.
+        Alone = "alone",
     }
 }
 
@@ -293,6 +299,82 @@ closed_set! {
         BitsFlipped = "bits-flipped",
         /// Bytes changed to something else.
         Changed = "changed",
+    }
+}
+
+closed_set! {
+    /// What a drive says about its wear and heat.
+    Reading {
+        /// How warm it is.
+        Temperature = "temperature",
+        /// From which temperature on it warns.
+        TemperatureLimit = "temperature-limit",
+        /// The share of its rated life that it has used; may exceed 100.
+        LifeUsed = "life-used",
+        /// The share of the life of an eMMC's first kind of memory that is used, at most: it is told in steps of ten.
+        LifeUsedA = "life-used-a",
+        /// The share of the life of an eMMC's second kind of memory that is used, at most.
+        LifeUsedB = "life-used-b",
+        /// Reserve blocks of an eMMC: 1 normal, 2 warning (80 % used), 3 urgent (90 % used).
+        PreEndOfLife = "pre-end-of-life",
+        /// Reserve blocks that are left.
+        Spare = "spare",
+        /// The reserve from which on it warns.
+        SpareLimit = "spare-limit",
+        /// What hosts have written to it in its life.
+        HostWritten = "host-written",
+        /// What hosts have read from it in its life.
+        HostRead = "host-read",
+        /// What it has written to its own memory in its life.
+        MediumWritten = "medium-written",
+        /// How long it has been on.
+        PowerOn = "power-on",
+        /// How often it was switched on.
+        PowerCycles = "power-cycles",
+        /// How often it lost power without warning.
+        UnsafeShutdowns = "unsafe-shutdowns",
+        /// Errors of its medium.
+        MediaErrors = "media-errors",
+        /// Sectors or blocks that were replaced.
+        Reallocated = "reallocated",
+        /// Sectors that wait for being replaced.
+        Pending = "pending",
+        /// Errors on its cable.
+        LinkErrors = "link-errors",
+        /// The warnings of NVMe, a bit each.
+        CriticalWarning = "critical-warning",
+    }
+}
+
+closed_set! {
+    /// What a reading is counted in.
+    Unit {
+        /// Degrees Celsius.
+        Celsius = "celsius",
+        /// Percent.
+        Percent = "percent",
+        /// Bytes.
+        Bytes = "bytes",
+        /// Hours.
+        Hours = "hours",
+        /// How often, or how many.
+        Count = "count",
+        /// A stage of a scale.
+        Stage = "stage",
+        /// Bits, each with a meaning.
+        Bits = "bits",
+    }
+}
+
+closed_set! {
+    /// Which way a reading gets worse.
+    Worse {
+        /// More is worse.
+        Up = "up",
+        /// Less is worse.
+        Down = "down",
+        /// It only tells how much was done, or where a limit is.
+        Neither = "neither",
     }
 }
 

@@ -15,6 +15,7 @@ pub const SCENARIOS: Catalogue = Catalogue {
         ("compressible-67-same-drive", include_str!("../../scenarios/compressible-67-same-drive.toml")),
         ("compressible-8-cross-drive", include_str!("../../scenarios/compressible-8-cross-drive.toml")),
         ("compressible-8-same-drive", include_str!("../../scenarios/compressible-8-same-drive.toml")),
+        ("fill-drive", include_str!("../../scenarios/fill-drive.toml")),
         ("incompressible-cross-drive", include_str!("../../scenarios/incompressible-cross-drive.toml")),
         ("incompressible-same-drive", include_str!("../../scenarios/incompressible-same-drive.toml")),
         ("jpg-cross-drive", include_str!("../../scenarios/jpg-cross-drive.toml")),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::events::{Event, Observer};
-use super::plan::{Plan, Source};
+use super::plan::Plan;
 use super::stage::Note;
 use crate::corpus::content::{self, ContentKind, ContentSpec, FileBytes};
 use crate::drive::space::largest_scale_below;
@@ -27,11 +27,13 @@ const PROBE_TIME: Duration = Duration::from_secs(20);
 #[must_use]
 pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
     let at_rate = |bytes: u64| (u128::from(bytes) * u128::from(rate.durable_ns) / u128::from(rate.bytes.max(1))) as u64;
-    let copied: u64 = plan.copies.iter().map(|copy| copy.corpus.byte_count()).sum();
+    let timed: u64 = plan.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
     // A drive that is copied to itself reads as much as it writes; comparing reads it once more.
     let passes = if plan.stages_on_target() { 2 } else { 1 } + u64::from(plan.options.verify);
     let settling = u64::try_from(plan.options.settle_time().as_nanos()).unwrap_or(u64::MAX).saturating_add(1_000_000_000);
-    at_rate(staging_bytes).saturating_add(u64::from(plan.runs) * (passes * at_rate(copied)).saturating_add(settling * plan.copies.len() as u64))
+    let repeated = u64::from(plan.runs) + u64::from(plan.options.control);
+    let preparing = at_rate(staging_bytes.saturating_add(plan.bytes_to_prepare(staging_bytes)));
+    preparing.saturating_add(repeated * (passes * at_rate(timed)).saturating_add(settling * plan.phases.len() as u64))
 }
 
 /// Whether so long a time, or so much of a file system of `total_bytes`, needs a question.
@@ -44,7 +46,7 @@ pub fn is_much(time_ns: u64, space_bytes: u64, total_bytes: Option<u64>) -> bool
 /// How many times longer a plan takes, or fills the drive by more, than what needs no question. `total_bytes` is the size of the target's file system.
 fn excess(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>) -> f64 {
     let long = estimate_ns(plan, rate, staging_bytes) as f64 / LONG.as_nanos() as f64;
-    let space = plan.target_need(&[]).space_bytes() as f64 * 100.0 / LARGE_PERCENT as f64;
+    let space = plan.target_need(&[]).space_bytes().saturating_add(plan.bytes_to_prepare(staging_bytes)) as f64 * 100.0 / LARGE_PERCENT as f64;
     long.max(total_bytes.filter(|&total| total > 0).map_or(0.0, |total| space / total as f64))
 }
 
@@ -88,7 +90,7 @@ pub fn ask(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>
 /// Whether the target's speed is not known from staging: nothing is staged on it.
 #[must_use]
 pub fn needs_probe(plan: &Plan) -> bool {
-    !matches!(plan.source, Source::Target) && !plan.stages_on_target()
+    !plan.stages_on_target()
 }
 
 /// Writes up to 256 MB to the target, flushed, for at most about 20 s, and removes it: how fast it is.
@@ -97,7 +99,7 @@ pub fn needs_probe(plan: &Plan) -> bool {
 /// What the system answered, or `Interrupted`.
 pub fn probe(system: System<'_>, workspace: &Workspace<'_>, plan: &Plan, cancel: &Cancel) -> Result<Note> {
     let run = workspace.new_run()?;
-    let wanted: u64 = plan.copies.iter().map(|copy| copy.corpus.byte_count()).sum();
+    let wanted: u64 = plan.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
     let written = write_probe(system, &run, wanted, cancel);
     workspace.remove(run)?;
     written

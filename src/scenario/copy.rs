@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::blocks::{self, Blocks};
 use super::events::Event;
 use super::evidence::{Copier, Observed, Origin, conclude};
+use super::layout::Layout;
 use super::options::Options;
 use super::record;
 use super::stage::{Staged, makers};
@@ -20,7 +20,7 @@ use crate::engine::{Engine, Trees};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::ignore_unsupported;
 use crate::progress::Counter;
-use crate::result::{self, Phase, PhaseKind, PhaseStatus, SourceKind};
+use crate::result::{self, Flag, Phase, PhaseStatus, Severity, SourceKind};
 use crate::units::{Bytes, count, files};
 use crate::workload::copy::{copy_tree, write_generated};
 use crate::workload::samples::FileLog;
@@ -74,6 +74,10 @@ pub struct Job<'a> {
     pub began_ns: u64,
     /// Where a line for each file goes, if anywhere.
     pub log: Option<&'a FileLog>,
+    /// In place of what is read, data are written that the drive has never seen, other ones for each number: a control, which is no copy to compare.
+    pub fresh: Option<u64>,
+    /// What the engine copies from memory to memory, bytes/s, where that was measured.
+    pub tool_bytes_per_s: Option<u64>,
 }
 
 /// Makes the copy. What was found out before a failure is in the phase; the failure itself is returned beside it.
@@ -89,12 +93,6 @@ pub fn copy(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     done
 }
 
-/// A new phase of this name for a copy of a corpus.
-#[must_use]
-pub fn planned(name: &str, corpus_index: usize) -> Phase {
-    Phase { corpus: Some(corpus_index), ..Phase::new(name, PhaseKind::Copy) }
-}
-
 impl Job<'_> {
     /// Where the data come from, if from a drive.
     fn source_place(&self) -> Option<Place<'_>> {
@@ -102,6 +100,12 @@ impl Job<'_> {
             CopySource::Staged { place, .. } => *place,
             CopySource::Generated(_) => None,
         }
+    }
+
+    /// What the links of the drives can carry: the slower of both, of which one may be unknown.
+    fn link_bytes_per_s(&self) -> Option<u64> {
+        let places = std::iter::once(self.watched.target).chain(self.watched.source);
+        places.filter_map(|place| place.drive.link_bytes_per_s()).min()
     }
 
     fn same_drive(&self) -> bool {
@@ -123,7 +127,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
         }
         _ => None,
     };
-    watched.settle(options.settle_time())?;
+    let baseline_bytes_per_s = watched.settle(options.settle_time())?;
     cancel.check()?;
     let mut timed = window(job)?;
     record::window(job, &timed, phase);
@@ -138,10 +142,12 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
         return Err(failure);
     }
     (phase.window.quiet_ns, phase.window.quiet_reason) = watched.quiet(&timed);
-    let blocks = blocks::sample(system.files, &run.dir, job.from.manifest());
-    let verification = if !options.verify || !engine.moves_bytes() { None } else { Some(compare(job)?) };
+    let layout = Layout::sample(system.files, &run.dir, job.from.manifest());
+    phase.layout = Some(record::layouts(job, &layout));
+    let verification = if !options.verify || !engine.moves_bytes() || job.fresh.is_some() { None } else { Some(compare(job)?) };
     phase.integrity = verification.as_ref().map(record::integrity);
-    draw_conclusions(job, &timed, cache, blocks, verification.as_ref(), phase);
+    let seen = observed(job, &timed, cache, baseline_bytes_per_s, &layout, verification.as_ref(), phase);
+    draw_conclusions(&seen, job, phase);
     match verification.filter(|verification| !verification.is_good()) {
         Some(bad) => Err(differ(job, &bad)),
         None => Ok(()),
@@ -167,6 +173,7 @@ fn window<'a>(job: &Job<'a>) -> Result<Timed<'a>> {
         umask: crate::platform::umask(),
         counter: &counter,
         cancel,
+        fresh: job.fresh,
         log: job.log,
     };
     watched.time(Work {
@@ -204,27 +211,31 @@ fn differ(job: &Job<'_>, found: &Verification) -> Error {
     Error::Differ(format!("{} of {} of the copy in {} differ: {first}", count(bad), files(found.files_checked), job.run.path.display()))
 }
 
-fn draw_conclusions(
+/// What was seen of the copy.
+fn observed(
     job: &Job<'_>,
     timed: &Timed<'_>,
     cache: Option<Prepared>,
-    blocks: Blocks,
+    baseline_bytes_per_s: Option<u64>,
+    layout: &Layout,
     verification: Option<&Verification>,
-    phase: &mut Phase,
-) {
+    phase: &Phase,
+) -> Observed {
     let levels = |levels: super::window::Levels| levels.into_iter().flatten().collect::<Vec<_>>();
     let target_counted = levels(timed.target_counted());
     let source_counted = if job.same_drive() { target_counted.clone() } else { levels(timed.source_counted()) };
     let undropped_below = cache.as_ref().is_some_and(|cache| cache.metadata != result::Warmth::Cold);
-    let (origin, stored, loops) = match job.from {
-        CopySource::Staged { staged, place: Some(place) } => {
-            (Origin::Drive(place.drive.medium), staged.stored_bytes, place.drive.devices.iter().any(|device| device.direct_io == Some(false)))
-        }
-        CopySource::Staged { place: None, .. } => (Origin::Memory, None, false),
-        CopySource::Generated(_) => (Origin::Generated, None, false),
+    let (origin, source) = match job.from {
+        CopySource::Staged { staged, place: Some(place) } => (Origin::Drive(place.drive.medium), Some((staged, place.drive))),
+        CopySource::Staged { place: None, .. } => (Origin::Memory, None),
+        CopySource::Generated(_) => (Origin::Generated, None),
     };
+    let loops = source.is_some_and(|(_, drive)| drive.devices.iter().any(|device| device.direct_io == Some(false)));
     let done = &timed.done;
-    let conclusions = conclude(&Observed {
+    let is_own = !matches!(job.engine, Engine::Command(_));
+    let (cpu, moved) = (timed.cpu(), timed.moved());
+    let read_ns = done.calls.groups().iter().filter(|(call, _)| *call == result::Call::Read).map(|(_, ns)| ns).sum();
+    Observed {
         bytes: done.bytes,
         files: done.files,
         copier: match job.engine {
@@ -238,23 +249,51 @@ fn draw_conclusions(
         same_drive: job.same_drive(),
         wanted: job.options.cache,
         cache,
-        source_stored_bytes: stored,
+        source_stored_bytes: source.and_then(|(staged, _)| staged.stored_bytes),
         cache_below: loops && undropped_below,
+        cache_elsewhere: source.and_then(|(_, drive)| drive.cache_elsewhere()),
         source_counted,
         target_counted,
-        shared_share: blocks.shared_share,
-        copy_stored_share: blocks.stored_share,
-        copy_encoded_share: blocks.encoded_share,
+        shared_share: layout.shared_share(),
+        copy_stored_share: layout.stored_share(),
+        copy_encoded_share: layout.encoded_share(),
         flush: timed.flush.clone(),
-        tool_ns: done.thread_ns.saturating_sub(done.calls.total_ns()),
+        tool_ns: if is_own { done.thread_ns.saturating_sub(done.calls.total_ns()) } else { cpu.user_ns },
+        system_ns: cpu.system_ns,
+        read_ns: is_own.then_some(read_ns),
+        tool_bytes_per_s: job.tool_bytes_per_s,
+        link_bytes_per_s: job.link_bytes_per_s(),
+        target_busy_ns: None,
+        own_io: moved.own,
+        others_io: moved.others,
+        hidden_processes: moved.has_hidden,
+        busiest: moved.busiest,
+        baseline_bytes_per_s,
+        source_layout: source.map(|(staged, _)| staged.layout),
         thread_ns: done.thread_ns,
         generator_ns: phase.source.and_then(|source| source.wait_ns).unwrap_or(0),
         suspended_ns: timed.suspended_ns(),
         data_differ: verification.map(|verification| !verification.is_good()),
-    });
+    }
+}
+
+fn draw_conclusions(seen: &Observed, job: &Job<'_>, phase: &mut Phase) {
+    let conclusions = conclude(seen);
     if let (Some(cache), Some(share)) = (&mut phase.cache, conclusions.device_read_share) {
         cache.device_read_share = Some(share);
     }
+    if let Some(foreign) = conclusions.foreign {
+        // What was read in excess was read from the source, what was written in excess was written to the target.
+        let (read, written) = if job.watched.source.is_some() { (foreign.read_bytes, foreign.written_bytes) } else { (0, foreign.sum()) };
+        let places = [job.watched.source.map(|source| (source.id, read)), Some((job.watched.target.id, written))];
+        for (id, bytes) in places.into_iter().flatten() {
+            if let Some(device) = phase.device.get_mut(id) {
+                device.foreign_bytes = Some(bytes);
+            }
+        }
+    }
     phase.evidence = conclusions.evidence;
-    phase.flags.extend(conclusions.flags);
+    // A control is no result: what takes a little from one matters only where it takes all.
+    let kept = |flag: &Flag| job.fresh.is_none() || flag.severity == Severity::Invalid;
+    phase.flags.extend(conclusions.flags.into_iter().filter(kept));
 }

@@ -1,15 +1,20 @@
 //! Scenarios: from the spec to the plan, from the plan to the record. `spec → plan → stage → run`, and events for those who watch.
 
-pub mod blocks;
 pub mod catalogue;
+pub mod ceiling;
 pub mod consent;
 pub mod copy;
 pub mod events;
 pub mod evidence;
 pub mod facts;
+pub mod fill;
+pub mod layout;
 pub mod memory;
+pub mod needs;
 pub mod options;
+mod outline;
 pub mod plan;
+pub mod prepare;
 pub(crate) mod record;
 pub mod run;
 pub mod spec;

@@ -9,6 +9,29 @@ use crate::cache::evict::Wanted;
 use crate::units::Scale;
 use crate::workload::copy::Order;
 
+/// The state of a drive's free space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// As it happens to be.
+    AsIs,
+    /// Written all over, so that a drive of flash has nothing that it knows to be free.
+    Dirty,
+    /// Told to the drive to be free, before every run.
+    Trimmed,
+}
+
+impl State {
+    /// The word on the command line and in the record.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AsIs => "as-is",
+            Self::Dirty => "dirty",
+            Self::Trimmed => "trimmed",
+        }
+    }
+}
+
 /// The choices.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -28,6 +51,14 @@ pub struct Options {
     pub cache: Wanted,
     /// How long the drive must be idle before a window opens; `None` for quiet and 5 s, or 1 s with `--quick`.
     pub settle: Option<Duration>,
+    /// How full the target's file system is made before anything is measured, percent; of a scenario that fills: how full it is at the end.
+    pub fill: Option<u8>,
+    /// The state that the target's free space is brought into before anything is measured.
+    pub state: State,
+    /// Whether the same work is done once more with data that the drive has never seen.
+    pub control: bool,
+    /// Whether the window is watched while it is open.
+    pub evidence: bool,
     /// Whether copies are read again and compared.
     pub verify: bool,
     /// Whether the last copy is kept.
@@ -61,6 +92,10 @@ impl Default for Options {
             order: Order::Manifest,
             cache: Wanted::Cold,
             settle: None,
+            fill: None,
+            state: State::AsIs,
+            control: false,
+            evidence: true,
             verify: true,
             keep: false,
             max_time: None,
@@ -94,6 +129,14 @@ pub struct Recorded<'a> {
     pub order: &'a str,
     /// What the caches should be.
     pub cache: &'a str,
+    /// How full the target was made, percent.
+    pub fill_percent: Option<u8>,
+    /// The state of its free space.
+    pub state: &'a str,
+    /// Whether a control was made.
+    pub control: bool,
+    /// Whether the window was watched while it was open.
+    pub evidence: bool,
     /// Seconds of idleness before each window.
     pub settle_s: f64,
     /// Whether copies are compared.

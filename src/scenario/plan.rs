@@ -4,19 +4,19 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::catalogue;
+use super::fill;
 use super::memory;
-use super::options::Options;
-use super::spec::{CopySpec, PhaseSpec, Role, ScenarioSpec};
+use super::needs::need;
+use super::options::{Options, State};
+use super::spec::{CopySpec, FILL_PERCENT, FillSpec, PhaseSpec, Role, ScenarioSpec};
 use crate::catalogue::{Environment, Found, is_path};
 use crate::corpus::Corpus;
 use crate::corpus::catalogue::corpus;
-use crate::drive::space::{Need, Room};
-use crate::drive::workspace::NAME as WORKSPACE;
-use crate::drive::{Drive, Medium, Workspace};
+use crate::drive::{Drive, Medium};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{Host, System};
-use crate::units::{Bytes, Scale, files};
+use crate::platform::{Host, Space, System};
+use crate::result::PhaseKind;
 use crate::workload::copy::Order;
 
 /// A corpus is staged in memory when it takes at most this share of what is available: the copy's own pages need room too.
@@ -28,8 +28,8 @@ pub struct Plan {
     pub scenario: ScenarioSpec,
     /// BLAKE3 of its text.
     pub spec_digest: blake3::Hash,
-    /// Its copies, in order.
-    pub copies: Vec<PlannedCopy>,
+    /// What is timed in each run, in order.
+    pub phases: Vec<PlannedPhase>,
     /// The directory whose drive is measured, resolved.
     pub target: PathBuf,
     /// What is under it.
@@ -40,16 +40,23 @@ pub struct Plan {
     pub options: Options,
     /// How often all is repeated.
     pub runs: u32,
+    /// How full the target is made first, percent.
+    pub fill_percent: Option<u8>,
+    /// The space of the target's file system when the plan was made.
+    pub space: Space,
 }
 
-/// One copy.
-pub struct PlannedCopy {
-    /// The name of its phase: `copy`, and the corpus where there are several.
+/// One timed piece of work: a tree is brought to the target.
+#[derive(Clone)]
+pub struct PlannedPhase {
+    /// Its name in the record: `copy`, and the corpus where there are several.
     pub name: String,
-    /// The corpus.
+    /// What it is in the record.
+    pub kind: PhaseKind,
+    /// The tree.
     pub corpus: Corpus,
-    /// Which drive it is copied from.
-    pub from: Role,
+    /// Which drive it is copied from; `None` for one that is made while it is written.
+    pub from: Option<Role>,
 }
 
 /// Where data come from that do not come from the target itself.
@@ -85,23 +92,33 @@ impl Plan {
         let Request { options, .. } = request;
         let (scenario, found) = catalogue::scenario(request.scenario, environment)?;
         let engine = Engine::named(&options.engine)?;
-        let copies = scenario.phase.iter().map(|PhaseSpec::Copy(CopySpec { corpus: name, from })| {
-            let name = beside(name, &found);
-            Ok(PlannedCopy { name: String::new(), corpus: corpus(&name, options.seed, options.scale, environment)?, from: *from })
-        });
-        let mut copies = copies.collect::<Result<Vec<_>>>()?;
-        let several = copies.len() > 1;
-        for index in 0..copies.len() {
-            let corpus = &copies[index].corpus.spec.name;
-            let name = if several { format!("copy {corpus}") } else { "copy".to_owned() };
-            if copies[..index].iter().any(|copy| copy.name == name) {
-                return Err(found.error(&format!("two phases copy {corpus}: each corpus once")));
-            }
-            copies[index].name = name;
-        }
         let target = resolve_directory(host, system, request.target, Side::Target)?;
         let target_drive = Drive::identify(host, system.files, &target)?;
-        let crosses = copies.iter().any(|copy| copy.from == Role::Source);
+        let space = system.files.open_root(&target).and_then(|dir| system.files.space(&dir)).unwrap_or_default();
+        let phases = scenario.phase.iter().map(|spec| match spec {
+            PhaseSpec::Copy(CopySpec { corpus: name, from }) => {
+                let corpus = corpus(&beside(name, &found), options.seed, options.scale, environment)?;
+                Ok(PlannedPhase { name: "copy".to_owned(), kind: PhaseKind::Copy, corpus, from: Some(*from) })
+            }
+            PhaseSpec::Fill(FillSpec { to_percent }) => {
+                let corpus = fill::up_to(options.fill.unwrap_or(*to_percent), space, system.clock, options.scale, &target)?;
+                Ok(PlannedPhase { name: "fill".to_owned(), kind: PhaseKind::Write, corpus, from: None })
+            }
+        });
+        let mut phases = phases.collect::<Result<Vec<_>>>()?;
+        let several = phases.len() > 1;
+        for index in 0..phases.len() {
+            let corpus = phases[index].corpus.spec.name.clone();
+            if several && phases[index].from.is_some() {
+                phases[index].name = format!("copy {corpus}");
+            }
+            if phases[..index].iter().any(|phase| phase.name == phases[index].name) {
+                return Err(found.error(&format!("two phases work on {corpus}: each corpus once")));
+            }
+        }
+        let fills = phases.iter().any(|phase| phase.from.is_none());
+        let fill_percent = options.fill.filter(|&percent| percent > 0 && !fills);
+        let crosses = phases.iter().any(|phase| phase.from == Some(Role::Source));
         let source = match (crosses, request.source) {
             (false, None) => Source::Target,
             (false, Some(source)) => {
@@ -119,21 +136,20 @@ impl Plan {
                 let drive = Box::new(Drive::identify(host, system.files, &source)?);
                 Source::Directory(source, drive)
             }
-            (true, None) => memory_or_generator(&copies, system, host),
+            (true, None) => memory_or_generator(&phases, system, host),
         };
-        if let Source::Generated = source {
-            let obstacle = match engine {
-                Engine::Files("buffered", _) if options.threads <= 1 => None,
-                Engine::Files("buffered", _) => Some("--threads"),
-                _ => Some("this engine"),
-            };
-            if let Some(obstacle) = obstacle {
-                return Err(Error::Refused(format!(
-                    "the corpus does not fit in memory beside its copy, so it would be made while it is written, which {obstacle} can't do: \
-                     name a directory with --source, or use a smaller --scale"
-                )));
-            }
+        if let Source::Generated = source
+            && let Some(obstacle) = obstacle_to_making(&engine, &options)
+        {
+            return Err(Error::Refused(format!(
+                "the corpus does not fit in memory beside its copy, so it would be made while it is written, which {obstacle} can't do: \
+                 name a directory with --source, or use a smaller --scale"
+            )));
         }
+        if fills && let Some(obstacle) = obstacle_to_making(&engine, &options) {
+            return Err(Error::Refused(format!("{} writes data that are made meanwhile, which {obstacle} can't do", scenario.name)));
+        }
+        check_state(&options, fills, &engine, &target_drive)?;
         if let Engine::Command(_) = engine
             && (options.threads > 1 || options.order != Order::Manifest)
         {
@@ -143,90 +159,10 @@ impl Plan {
         if runs == 0 {
             return Err(Error::Refused("--runs 0: a scenario runs at least once".to_owned()));
         }
-        let plan = Self { spec_digest: blake3::hash(found.text.as_bytes()), scenario, copies, target, target_drive, source, options, runs };
+        let spec_digest = blake3::hash(found.text.as_bytes());
+        let plan = Self { spec_digest, scenario, phases, target, target_drive, source, options, runs, fill_percent, space };
         plan.check_limits()?;
         Ok(plan)
-    }
-
-    fn check_limits(&self) -> Result<()> {
-        match self.options.max_write {
-            Some(limit) if self.bytes_to_write() > limit => Err(Error::Refused(format!(
-                "{} would be written, more than --max-write {}: use a smaller --scale or fewer --runs",
-                Bytes(self.bytes_to_write()),
-                Bytes(limit)
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether the corpora lie on the target itself.
-    #[must_use]
-    pub fn stages_on_target(&self) -> bool {
-        self.copies.iter().any(|copy| copy.from == Role::Target)
-    }
-
-    /// Bytes that are written to the target in all, staging included, if no corpus is there yet.
-    #[must_use]
-    pub fn bytes_to_write(&self) -> u64 {
-        let copied: u64 = self.copies.iter().map(|copy| copy.corpus.byte_count()).sum();
-        copied * u64::from(self.runs) + self.staged_on(Role::Target).map(|copy| copy.corpus.byte_count()).sum::<u64>()
-    }
-
-    fn staged_on(&self, role: Role) -> impl Iterator<Item = &PlannedCopy> {
-        self.copies.iter().filter(move |copy| copy.from == role)
-    }
-
-    /// What the target must hold at its fullest when the corpora whose ids are `present` are there already.
-    #[must_use]
-    pub fn target_need(&self, present: &[String]) -> Need {
-        let copies = self.copies.iter().map(|copy| need(&copy.corpus));
-        let staged = self.staged_on(Role::Target).filter(|copy| !present.contains(&copy.corpus.id())).map(|copy| need(&copy.corpus));
-        // One copy exists at a time; corpora stay.
-        let largest = copies.fold(Need::default(), |a, b| Need {
-            bytes: a.bytes.max(b.bytes),
-            inodes: a.inodes.max(b.inodes),
-            largest_file: a.largest_file.max(b.largest_file),
-        });
-        staged.fold(largest, add)
-    }
-
-    /// What the source directory must hold in addition.
-    #[must_use]
-    pub fn source_need(&self, present: &[String]) -> Need {
-        let staged = self.staged_on(Role::Source).filter(|copy| !present.contains(&copy.corpus.id())).map(|copy| need(&copy.corpus));
-        staged.fold(Need::default(), add)
-    }
-
-    /// Refuses what does not fit; `Some` is a warning. `needed` tells what a plan needs: of this one, or of the same at another scale.
-    ///
-    /// # Errors
-    /// `Refused`, with the largest scale that fits.
-    pub fn check_space(&self, place: &Path, room: Room, needed: &dyn Fn(&Self) -> Need) -> Result<Option<String>> {
-        room.check(&place.display().to_string(), self.options.scale, &|scale| match self.at(scale) {
-            Ok(plan) => needed(&plan),
-            // A scale at which the corpus can't be made does not fit either.
-            Err(_) => NEVER,
-        })
-    }
-
-    /// The same at another scale, for asking what would fit.
-    ///
-    /// # Errors
-    /// `Refused` where the corpora can't be made at it.
-    pub fn at(&self, scale: Scale) -> Result<Self> {
-        let copies = self.copies.iter().map(|copy| {
-            Ok(PlannedCopy { name: copy.name.clone(), corpus: Corpus::new(copy.corpus.spec.clone(), copy.corpus.seed, scale)?, from: copy.from })
-        });
-        Ok(Self {
-            scenario: self.scenario.clone(),
-            spec_digest: self.spec_digest,
-            copies: copies.collect::<Result<_>>()?,
-            target: self.target.clone(),
-            target_drive: self.target_drive.clone(),
-            source: Source::Target,
-            options: Options { scale, ..self.options.clone() },
-            runs: self.runs,
-        })
     }
 
     /// Where data come from, as a phrase.
@@ -239,97 +175,12 @@ impl Plan {
             Source::Generated => "the generator, while it is written (it does not fit in memory beside its copy)".to_owned(),
         }
     }
-
-    /// The plan for a person to read.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut lines = vec![
-            format!("{}: {}", self.scenario.name, self.scenario.summary),
-            format!("  measures    {}", self.target_drive),
-            format!("  copies from {}", self.source_phrase()),
-        ];
-        let workspace = self.target.join(WORKSPACE);
-        let mut step = 0;
-        let mut add = |text: String| {
-            step += 1;
-            lines.push(format!("  {step:>2}. {text}"));
-        };
-        for copy in &self.copies {
-            let corpus = &copy.corpus;
-            let size = format!("{}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
-            let place = match (&self.source, copy.from) {
-                (_, Role::Target) | (Source::Target, _) => Some(workspace.clone()),
-                (Source::Directory(path, _) | Source::Memory(path), Role::Source) => Some(path.join(WORKSPACE)),
-                (Source::Generated, Role::Source) => None,
-            };
-            if let Some(place) = place {
-                add(format!("make {} ({size}) in {}, or reuse it", corpus.id(), place.join("corpora").display()));
-            }
-        }
-        let cache = match self.options.cache {
-            crate::cache::evict::Wanted::Cold => "drop caches",
-            crate::cache::evict::Wanted::Warm => "read the source into the cache",
-            crate::cache::evict::Wanted::AsIs => "leave caches as they are",
-        };
-        for run in 1..=self.runs {
-            for copy in &self.copies {
-                let settle = humantime::format_duration(self.options.settle_time());
-                add(format!(
-                    "run {run}: flush, {cache}, wait until idle for {settle}; then, timed: copy {} ({}) to {}, and flush",
-                    copy.corpus.id(),
-                    Bytes(copy.corpus.byte_count()),
-                    workspace.join("runs").display()
-                ));
-                let verify = if self.options.verify { "read the copy again, cold, and compare it; " } else { "" };
-                let remove = if self.options.keep && run == self.runs { "keep the copy" } else { "remove the copy" };
-                add(format!("run {run}: {verify}{remove}"));
-            }
-        }
-        let need = self.target_need(&[]);
-        lines.push(format!(
-            "  needs {} of free space on the target and writes {} to it, all below {}",
-            Bytes(need.space_bytes()),
-            Bytes(self.bytes_to_write()),
-            workspace.display()
-        ));
-        let mut text = lines.join("\n");
-        text.push('\n');
-        text
-    }
 }
 
 /// A corpus that a scenario's file names by a relative path lies beside that file.
 fn beside<'a>(name: &'a str, scenario: &Found) -> Cow<'a, str> {
     let directory = Path::new(&scenario.origin).parent().filter(|_| is_path(name) && is_path(&scenario.origin));
     directory.and_then(|directory| directory.join(name).into_os_string().into_string().ok()).map_or(Cow::Borrowed(name), Cow::Owned)
-}
-
-fn need(corpus: &Corpus) -> Need {
-    // A corpus that exists has sizes.
-    let largest_file = corpus.files().map_or(0, |files| files.map(|file| file.len).max().unwrap_or(0));
-    let files = corpus.file_count();
-    // Directories hold some files each; a quarter is more than any of the layouts makes.
-    Need { bytes: corpus.byte_count(), inodes: files + files / 4 + 16, largest_file }
-}
-
-/// Refuses a corpus that does not fit beside a workspace; `Some` is a warning.
-///
-/// # Errors
-/// `Refused`, with the largest scale that fits.
-pub fn corpus_room(system: System<'_>, workspace: &Workspace<'_>, corpus: &Corpus) -> Result<Option<String>> {
-    let space = system.files.space(workspace.handle()).during("ask for the space of", Side::Target, workspace.path())?;
-    let drive = Drive::identify(&Host::real(), system.files, workspace.directory())?;
-    let room = Room { space, max_file_bytes: drive.max_file_bytes() };
-    room.check(&workspace.directory().display().to_string(), corpus.scale(), &|scale| {
-        Corpus::new(corpus.spec.clone(), corpus.seed, scale).map_or(NEVER, |corpus| need(&corpus))
-    })
-}
-
-/// What no drive has room for: the need of a corpus that can't be made at a scale.
-const NEVER: Need = Need { bytes: u64::MAX, inodes: u64::MAX, largest_file: u64::MAX };
-
-fn add(a: Need, b: Need) -> Need {
-    Need { bytes: a.bytes.saturating_add(b.bytes), inodes: a.inodes.saturating_add(b.inodes), largest_file: a.largest_file.max(b.largest_file) }
 }
 
 fn resolve_directory(host: &Host, system: System<'_>, path: &Path, side: Side) -> Result<PathBuf> {
@@ -351,9 +202,38 @@ fn resolve_directory(host: &Host, system: System<'_>, path: &Path, side: Side) -
     Ok(host.resolve(&absolute).unwrap_or(absolute))
 }
 
+/// What among the choices can't write a corpus that is made meanwhile.
+fn obstacle_to_making(engine: &Engine, options: &Options) -> Option<&'static str> {
+    match engine {
+        Engine::Files("buffered", _) if options.threads <= 1 => None,
+        Engine::Files("buffered", _) => Some("--threads"),
+        _ => Some("this engine"),
+    }
+}
+
+/// What can't be had of `--fill`, `--state` and `--control` is said before anything is written.
+fn check_state(options: &Options, fills: bool, engine: &Engine, drive: &Drive) -> Result<()> {
+    let refuse = |sentence: &str| Err(Error::Refused(sentence.to_owned()));
+    if options.fill.is_some_and(|percent| percent > *FILL_PERCENT.end()) {
+        return refuse("--fill: at most 98 %, a full file system has no room for its own needs");
+    }
+    if options.control && fills {
+        return refuse("--control: what this scenario writes is new to the drive anyway");
+    }
+    if options.control && !matches!(engine, Engine::Files("buffered", _)) {
+        return refuse("--control: only the engine \"buffered\" can write other data than it reads");
+    }
+    let discards = drive.mount.as_ref().is_some_and(|mount| mount.options.split(',').any(|option| option == "discard" || option == "discard=async"));
+    if options.state == State::Dirty && discards {
+        return refuse("--state dirty: the file system is mounted with discard and tells the drive of all that is removed");
+    }
+    Ok(())
+}
+
 /// Memory, where the corpora fit there with room to spare, else the generator: never a drive that the user did not name.
-fn memory_or_generator(copies: &[PlannedCopy], system: System<'_>, host: &Host) -> Source {
-    let bytes: u64 = copies.iter().map(|copy| need(&copy.corpus).space_bytes()).sum();
+fn memory_or_generator(phases: &[PlannedPhase], system: System<'_>, host: &Host) -> Source {
+    let from_source = phases.iter().filter(|phase| phase.from == Some(Role::Source));
+    let bytes: u64 = from_source.map(|phase| need(&phase.corpus).space_bytes()).sum();
     let available = host.fact("/proc/meminfo").and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)

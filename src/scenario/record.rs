@@ -1,4 +1,4 @@
-//! What a window and a copy came to, in the words of the record: nothing is decided here.
+//! What a copy came to, in the words of the record: nothing is decided here.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,28 @@ use crate::corpus::locate;
 use crate::corpus::verify::Verification;
 use crate::drive::Counters;
 use crate::engine::Engine;
-use crate::measure::calls::Calls;
 use crate::result::{
-    self, Cache, DeviceCounters, Integrity, Latency, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
+    self, Cache, DeviceCounters, Integrity, Latency, Layout, Layouts, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
 };
 use crate::workload::copy::{Order, Slow};
 
 /// Files in the record that differ.
 const MISMATCHES: usize = 100;
 
-/// The window of a copy: what every window has, and how the copy was made.
+/// The window: its ends, the work, how it was done, counters, waits, latencies, timeline.
 pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
-    record_timed(&job.watched, job.began_ns, timed, phase);
-    let (engine, calls) = (job.engine, &timed.done.calls);
+    times(&job.watched, timed, job.began_ns, phase);
+    let (engine, done) = (job.engine, &timed.done);
+    let calls = &done.calls;
     let own = !matches!(engine, Engine::Command(_));
-    if !own {
-        phase.work = None;
-    }
+    phase.work = own.then_some(Work {
+        read_bytes: calls.read_bytes,
+        written_bytes: calls.written_bytes,
+        reads: calls.reads,
+        writes: calls.writes,
+        flushes: calls.flushes,
+        files_failed: 0,
+    });
     let order = match job.options.order {
         Order::Manifest => "manifest",
         Order::Readdir => "readdir",
@@ -38,32 +43,22 @@ pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
         threads: own.then(|| u32::try_from(job.options.threads).unwrap_or(u32::MAX)),
         order: own.then(|| order.to_owned()),
         preserve: own.then(|| vec!["mtime".to_owned(), "permissions".to_owned()]),
-        ceiling_bytes_per_s: None,
+        ceiling_bytes_per_s: job.tool_bytes_per_s,
     });
-    phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited_for_data(calls)) });
+    let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
+    phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited) });
+    let slow = |slow: &Slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns };
+    phase.slowest_files = done.slowest.iter().map(slow).collect();
 }
 
-/// How long a writer waited for data to be made, ns.
-pub(crate) fn waited_for_data(calls: &Calls<'_>) -> u64 {
-    calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns)
-}
-
-/// What every window has: its ends, the work, flush, counters, waits, latencies, timeline.
-pub(crate) fn record_timed(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
+/// What every window has: its ends, what was done, counters, waits, latencies, timeline.
+pub(crate) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, phase: &mut Phase) {
     let done = &timed.done;
     let calls = &done.calls;
     phase.start_ns = timed.start_ns.saturating_sub(began_ns);
     phase.window =
         Window { returned_ns: Some(timed.returned_ns), durable_ns: timed.durable_ns, first_done_ns: done.first_done_ns, ..Window::default() };
     (phase.files, phase.bytes) = (done.files, done.bytes);
-    phase.work = Some(Work {
-        read_bytes: calls.read_bytes,
-        written_bytes: calls.written_bytes,
-        reads: calls.reads,
-        writes: calls.writes,
-        flushes: calls.flushes,
-        files_failed: 0,
-    });
     phase.flush = Some(timed.flush.clone());
     let mut add_device = |id: &str, counted: Levels| {
         if let [Some(counters), ..] = counted {
@@ -80,12 +75,11 @@ pub(crate) fn record_timed(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'
         outside_ns: done.thread_ns.saturating_sub(calls.total_ns()),
         user_ns: Some(usage.user_ns),
         system_ns: Some(usage.system_ns),
+        evidence_ns: timed.evidence_ns,
         overlap_ns: None,
     });
     phase.latency = calls.latencies().iter().map(|(op, histogram)| Latency::of(*op, StartPoint::Submit, histogram)).collect();
     phase.timeline = Some(timeline(timed));
-    let slow = |slow: &Slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns };
-    phase.slowest_files = done.slowest.iter().map(slow).collect();
 }
 
 /// Samples as the record has them: counters of devices count from the window's opening.
@@ -99,7 +93,29 @@ fn timeline(timed: &Timed<'_>) -> Timeline {
     timeline
 }
 
-fn device(counters: &Counters) -> DeviceCounters {
+/// Where the source's files lie, and a sample of the copied ones.
+pub(super) fn layouts(job: &Job<'_>, copy: &super::layout::Layout) -> Layouts {
+    let source = match job.from {
+        CopySource::Staged { staged, place: Some(_) } => Some(layout(&staged.layout)),
+        _ => None,
+    };
+    Layouts { source, copy: Some(layout(copy)) }
+}
+
+fn layout(layout: &super::layout::Layout) -> Layout {
+    let extents = layout.extents();
+    Layout {
+        files: layout.files,
+        bytes: layout.bytes,
+        extents: extents.map(|extents| extents.count),
+        shared_bytes: extents.map(|extents| extents.shared_bytes),
+        unwritten_bytes: extents.map(|extents| extents.unwritten_bytes),
+        encoded_bytes: extents.map(|extents| extents.encoded_bytes),
+        mean_place_bytes: extents.and_then(|extents| extents.mean_place_bytes()),
+    }
+}
+
+pub(super) fn device(counters: &Counters) -> DeviceCounters {
     DeviceCounters {
         read_bytes: counters.read_bytes,
         written_bytes: counters.written_bytes,

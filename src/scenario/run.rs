@@ -1,17 +1,20 @@
 //! Carries a plan out: workspaces, corpora, runs, record. Whatever ends it, what was done is kept and what was written is removed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
+use super::ceiling;
 use super::consent;
 use super::copy::{self, CopySource, Job};
 use super::events::{Event, Observer};
-use super::evidence::compare_runs;
+use super::evidence::{compare_control, compare_places, compare_runs};
 use super::facts;
+use super::fill;
 use super::memory;
-use super::options::Recorded;
+use super::options::{Recorded, State};
 
-use super::plan::{Plan, Source};
+use super::plan::{Plan, PlannedPhase, Source};
+use super::prepare;
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
 use super::window::{DriveCounters, Place, Watched};
@@ -25,7 +28,7 @@ use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 use crate::result::mask::clean_command;
-use crate::result::{self, Aftermath, Answer, Document, Kept, Roles, Severity, Status, summary};
+use crate::result::{self, Aftermath, Answer, Document, Kept, Phase, PhaseKind, PhaseStatus, Roles, Severity, Status, summary};
 use crate::units::{Bytes, files};
 use crate::workload::copy::Order;
 use crate::workload::samples::FileLog;
@@ -53,13 +56,14 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     let id = blake3::hash(format!("{started_at} {} {began_ns}", std::process::id()).as_bytes()).to_hex()[..12].to_owned();
     let mut document = Document::begin(id, started_at, copysim);
     document.label.clone_from(&plan.options.label);
-    document.hosts.push(facts::host(around.host, "h0", plan.options.identify));
+    document.hosts.push(crate::drive::host::read(around.host, "h0", plan.options.identify));
     describe(plan, around, &mut document);
     let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
-    let durable: Vec<u64> = document.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.window.durable_ns).collect();
-    if plan.copies.len() == 1 {
-        document.flags.extend(compare_runs(&durable));
+    facts::after(around.host, &plan.target_drive, "d0", &mut document.drives);
+    if let Source::Directory(_, drive) = &plan.source {
+        facts::after(around.host, drive, "d1", &mut document.drives);
     }
+    document.flags.extend(compare(plan, &document));
     document.summary = summary::summarise(&document);
     conclude(&mut document, &outcome, plan.runs, plan.options.strict);
     if !was_begun(&document, &outcome) {
@@ -73,6 +77,19 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
         }
     }
     (document, outcome)
+}
+
+/// What follows from all runs together. Of several phases none is compared: the first of one comes after the last of another.
+fn compare(plan: &Plan, document: &Document) -> Vec<result::Flag> {
+    let [only] = plan.phases.as_slice() else { return Vec::new() };
+    let phases = || document.runs.iter().flat_map(|run| &run.phases).filter(|phase| phase.status == PhaseStatus::Ok);
+    let of_kind = |kind| phases().filter(move |phase| phase.kind == kind);
+    let durable: Vec<u64> = of_kind(only.kind).filter_map(|phase| phase.window.durable_ns).collect();
+    let mut flags = compare_runs(&durable);
+    let places: Vec<u64> = of_kind(only.kind).filter_map(|phase| phase.layout?.copy?.mean_place_bytes).collect();
+    flags.extend(compare_places(&places, plan.space.total_bytes));
+    flags.extend(compare_control(&durable, of_kind(PhaseKind::Control).find_map(|phase| phase.window.durable_ns)));
+    flags
 }
 
 /// Whether there is anything to keep: what was refused before a run leaves no record.
@@ -97,11 +114,12 @@ fn conclude(document: &mut Document, outcome: &Result<()>, planned: u32, strict:
 }
 
 fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
-    document.drives = facts::drives(around.system, &plan.target_drive, "d0", "h0");
+    let drives = |drive: &Drive, id: &str| facts::drives(around.host, facts::space(around.system, drive), drive, id, "h0");
+    document.drives = drives(&plan.target_drive, "d0");
     let source = match &plan.source {
         Source::Target => Some("d0"),
         Source::Directory(_, drive) => {
-            document.drives.extend(facts::drives(around.system, drive, "d1", "h0"));
+            document.drives.extend(drives(drive, "d1"));
             Some("d1")
         }
         Source::Memory(path) => {
@@ -121,6 +139,10 @@ fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
             Wanted::Warm => "warm",
             Wanted::AsIs => "as-is",
         },
+        fill_percent: plan.fill_percent,
+        state: plan.options.state.as_str(),
+        control: plan.options.control,
+        evidence: plan.options.evidence,
         settle_s: plan.options.settle_time().as_secs_f64(),
         verify: plan.options.verify,
     };
@@ -155,6 +177,11 @@ struct Bench<'a> {
     log: Option<FileLog>,
     /// Copies that this measurement kept.
     kept: RefCell<Vec<Kept>>,
+    /// What the target was filled with before anything was measured.
+    filling: RefCell<Option<RunDir>>,
+    /// What the engine copies from memory to memory, bytes/s.
+    tool_bytes_per_s: Cell<Option<u64>>,
+    engine: Engine,
     _lock: DriveLock,
 }
 
@@ -193,7 +220,9 @@ impl<'a> Bench<'a> {
             }
         };
         let target_counted = DriveCounters::open(host, &plan.target_drive);
-        Ok(Self { plan, around, target, target_counted, source, memory, log, kept: RefCell::default(), _lock: lock })
+        let engine = Engine::named(&plan.options.engine)?;
+        let (kept, filling, tool_bytes_per_s) = (RefCell::default(), RefCell::default(), Cell::default());
+        Ok(Self { plan, around, target, target_counted, source, memory, log, kept, filling, tool_bytes_per_s, engine, _lock: lock })
     }
 
     fn open_source(plan: &'a Plan, around: Around<'a>) -> Result<(OpenSource<'a>, OpenMemory<'a>)> {
@@ -221,9 +250,10 @@ impl<'a> Bench<'a> {
             let note = consent::probe(around.system, &self.target, plan, around.cancel)?;
             self.consent(note, 0)?;
         }
+        self.measure_engine()?;
         let mut ready = Vec::new();
-        for (index, copy) in plan.copies.iter().enumerate() {
-            let corpus = self.prepare(index, copy.from)?;
+        for phase in &plan.phases {
+            let corpus = self.prepare(phase)?;
             document.corpora.push(self.corpus_record(&corpus));
             ready.push(corpus);
         }
@@ -237,18 +267,78 @@ impl<'a> Bench<'a> {
                 break;
             }
             document.runs.push(result::Run { index, scenario: 0, order: index, arm: None, phases: Vec::new() });
-            for (corpus_index, corpus) in ready.iter().enumerate() {
-                let mut phase = copy::planned(&plan.copies[corpus_index].name, corpus_index);
-                let done = self.copy_once(index, corpus, &mut phase, began_ns);
-                if let Some(run) = document.runs.last_mut() {
-                    run.phases.push(phase);
-                }
+            let mut keep = |phase: Phase| document.runs.last_mut().map(|run| run.phases.push(phase));
+            let title = format!("run {index} of {}", plan.runs);
+            self.bring_into_state(index, &title, began_ns, &mut keep)?;
+            for (corpus, (planned, ready)) in plan.phases.iter().zip(&ready).enumerate() {
+                let mut phase = Phase { corpus: Some(corpus), ..Phase::new(&planned.name, planned.kind) };
+                let last = index == plan.runs;
+                let done = self.work_once(&title, ready, None, plan.options.keep && last, &mut phase, began_ns, index);
+                keep(phase);
                 done?;
+                if last && plan.options.control && planned.from.is_some() {
+                    let number = around.system.clock.wall().as_nanosecond().unsigned_abs() as u64;
+                    let mut phase = Phase { corpus: Some(corpus), ..Phase::new(format!("{} control", planned.name), PhaseKind::Control) };
+                    let done = self.work_once("control", ready, Some(number), false, &mut phase, began_ns, index);
+                    keep(phase);
+                    done?;
+                }
             }
             document.summary = summary::summarise(document);
             (around.save)(document)?;
         }
         Ok(())
+    }
+
+    /// How fast the engine itself is. Where the source lies in memory anyway, the workspace there is in use.
+    fn measure_engine(&self) -> Result<()> {
+        let Around { system, observer, cancel, .. } = self.around;
+        let Some(copied) = self.plan.phases.iter().find(|phase| phase.from.is_some()).filter(|_| self.memory.is_none()) else { return Ok(()) };
+        observer.on(Event::Waits("looking how fast the copier itself is".to_owned()));
+        self.tool_bytes_per_s.set(ceiling::measure(system, &copied.corpus, &self.engine, &self.plan.options, cancel)?);
+        Ok(())
+    }
+
+    /// Brings the target into the state that was asked for: before the first run, and before each what a run undoes.
+    fn bring_into_state(&self, index: u32, title: &str, began_ns: u64, keep: &mut dyn FnMut(Phase) -> Option<()>) -> Result<()> {
+        let Self { plan, around, .. } = self;
+        let watched = self.watched(title, None);
+        let available = || -> Result<crate::platform::Space> {
+            around.system.files.space(self.target.handle()).during("ask for the space of", Side::Target, self.target.path())
+        };
+        if index == 1 && plan.options.state == State::Dirty {
+            let run = self.target.new_run()?;
+            let (phase, done) = prepare::write(&watched, &run, "dirty", prepare::bytes_to_dirty(available()?.available_bytes.unwrap_or(0)), began_ns);
+            keep(phase);
+            done.and(self.remove(run))?;
+        }
+        if let Some(percent) = plan.fill_percent.filter(|_| index == 1) {
+            match fill::missing_bytes(percent, available()?) {
+                0 => around.observer.on(Event::Notice(format!("the target is {percent} % full already"))),
+                bytes => {
+                    let run = self.target.new_run()?;
+                    let (phase, done) = prepare::write(&watched, &run, "fill", bytes, began_ns);
+                    keep(phase);
+                    *self.filling.borrow_mut() = Some(run);
+                    done?;
+                }
+            }
+        }
+        if plan.options.state == State::Trimmed {
+            let (phase, done) = prepare::trim(&watched, self.target.handle(), began_ns);
+            keep(phase);
+            done?;
+        }
+        Ok(())
+    }
+
+    fn watched<'w>(&'w self, title: &'w str, source: Option<Place<'w>>) -> Watched<'w> {
+        let Around { system, host, observer, cancel, .. } = self.around;
+        Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source }
+    }
+
+    fn target_place(&self) -> Place<'_> {
+        Place { drive: &self.plan.target_drive, counted: &self.target_counted, id: "d0" }
     }
 
     fn check_space(&self) -> Result<()> {
@@ -268,6 +358,7 @@ impl<'a> Bench<'a> {
             let present = workspace.corpora()?;
             check(workspace, Some(drive), &|plan| plan.source_need(&present))?;
         }
+        self.check_room_after_filling(&present)?;
         let need = plan.target_need(&present);
         around.observer.on(Event::Notice(format!(
             "up to {} of space are used on it and {} are written to it, all below {}",
@@ -278,14 +369,29 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
+    /// Filled to the share that was asked for, the target must still have room for what is measured.
+    fn check_room_after_filling(&self, present: &[String]) -> Result<()> {
+        let (Some(percent), Some(total)) = (self.plan.fill_percent, self.plan.space.total_bytes) else { return Ok(()) };
+        let present_all: Vec<String> = self.plan.phases.iter().map(|phase| phase.corpus.id()).chain(present.iter().cloned()).collect();
+        let (left, need) = (total / 100 * u64::from(100 - percent.min(100)), self.plan.target_need(&present_all).space_bytes());
+        if left >= need {
+            return Ok(());
+        }
+        Err(Error::Refused(format!(
+            "filled to {percent} % the target has {} left, but {} are needed: choose a smaller --fill or --scale",
+            Bytes(left),
+            Bytes(need)
+        )))
+    }
+
     fn consent(&self, note: Note, staging_bytes: u64) -> Result<()> {
         let space = self.around.system.files.space(self.target.handle()).during("ask for the space of", Side::Target, self.target.path())?;
         consent::ask(self.plan, note, staging_bytes, space.total_bytes, self.around.observer, self.around.cancel)
     }
 
-    fn prepare(&self, index: usize, from: Role) -> Result<Ready> {
+    fn prepare(&self, phase: &PlannedPhase) -> Result<Ready> {
         let Around { system, observer, cancel, .. } = self.around;
-        let corpus = &self.plan.copies[index].corpus;
+        let corpus = &phase.corpus;
         let on = |workspace: &Workspace<'_>, asks: bool| {
             let mut first = |note: Note| if asks { self.consent(note, corpus.byte_count().saturating_sub(note.bytes)) } else { Ok(()) };
             let staged = stage(system, workspace, corpus, observer, cancel, &mut first);
@@ -296,11 +402,11 @@ impl<'a> Bench<'a> {
             }
             staged.map(Box::new)
         };
-        match (from, &self.source, &self.memory) {
-            (Role::Target, ..) => on(&self.target, true).map(Ready::OnTarget),
-            (Role::Source, Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
-            (Role::Source, None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
-            (Role::Source, None, None) => {
+        match (phase.from, &self.source, &self.memory) {
+            (Some(Role::Target), ..) => on(&self.target, true).map(Ready::OnTarget),
+            (Some(Role::Source), Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
+            (Some(Role::Source), None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
+            (Some(Role::Source), None, None) | (None, ..) => {
                 let counter = std::sync::Arc::new(Counter::default());
                 let what = format!("computing the digests of {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
                 observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
@@ -328,18 +434,19 @@ impl<'a> Bench<'a> {
             bytes: corpus.byte_count(),
             root_digest: manifest.root.to_hex().to_string(),
             stored_bytes: staged.and_then(|staged| staged.stored_bytes),
-            extents: staged.and_then(|staged| staged.extents),
+            extents: staged.and_then(|staged| staged.layout.extents()).map(|extents| extents.count),
             staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now - note.at_s).ok()),
         }
     }
 
-    fn copy_once(&self, index: u32, ready: &Ready, phase: &mut result::Phase, began_ns: u64) -> Result<()> {
+    #[expect(clippy::too_many_arguments, reason = "one call for each phase, and each of these differs among them")]
+    fn work_once(&self, title: &str, ready: &Ready, fresh: Option<u64>, keep: bool, phase: &mut Phase, began_ns: u64, index: u32) -> Result<()> {
         let Self { plan, around, .. } = self;
         self.target.still_here()?;
         if let Some((workspace, ..)) = &self.source {
             workspace.still_here()?;
         }
-        let target = Place { drive: &plan.target_drive, counted: &self.target_counted, id: "d0" };
+        let target = self.target_place();
         let source = self.source.as_ref().map(|(_, counted, drive)| Place { drive, counted, id: "d1" });
         let from = match ready {
             Ready::OnTarget(staged) => CopySource::Staged { staged, place: Some(target) },
@@ -348,13 +455,19 @@ impl<'a> Bench<'a> {
             Ready::Generated(manifest) => CopySource::Generated(manifest),
         };
         let run = self.target.new_run()?;
-        let title = format!("run {index} of {}", plan.runs);
-        let engine = Engine::named(&plan.options.engine)?;
-        let Around { system, observer, cancel, .. } = *around;
         // A corpus in another place than the source's is not read from it.
-        let source = source.filter(|_| matches!(ready, Ready::OnSource(_)));
-        let watched = Watched { system, observer, cancel, title: &title, target, source };
-        let job = Job { watched, options: &plan.options, engine: &engine, from: &from, run: &run, began_ns, log: self.log.as_ref() };
+        let watched = self.watched(title, source.filter(|_| matches!(ready, Ready::OnSource(_))));
+        let job = Job {
+            watched,
+            options: &plan.options,
+            engine: &self.engine,
+            from: &from,
+            run: &run,
+            began_ns,
+            log: self.log.as_ref(),
+            fresh,
+            tool_bytes_per_s: self.tool_bytes_per_s.get(),
+        };
         if let Some(log) = &self.log {
             log.begin_run(index);
         }
@@ -362,7 +475,7 @@ impl<'a> Bench<'a> {
         if let Some(log) = &self.log {
             done = done.and(log.end_run());
         }
-        if plan.options.keep && index == plan.runs && done.is_ok() {
+        if keep && done.is_ok() {
             let path = self.target.keep(run)?.display().to_string();
             self.kept.borrow_mut().push(Kept { path, bytes: Some(phase.bytes), what: "copy".to_owned() });
             return done;
@@ -387,6 +500,7 @@ impl<'a> Bench<'a> {
 
     /// Removes what is not kept, and says in the record what is.
     fn close(self, document: &mut Document) -> Result<()> {
+        let unfilled = self.filling.take().map_or(Ok(()), |run| self.remove(run));
         let Self { plan, around, target, source, memory, kept, .. } = self;
         let freed = match memory {
             Some((workspace, path)) => {
@@ -417,7 +531,7 @@ impl<'a> Bench<'a> {
             unplug,
             unplug_because: Some(because.to_owned()),
         });
-        freed.and(removed)
+        unfilled.and(freed).and(removed)
     }
 }
 
@@ -436,10 +550,10 @@ fn unplug(drive: &Drive, flushed: bool, document: &Document) -> (Answer, &'stati
 fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
     let mut kept = Vec::new();
     for name in workspace.corpora()? {
-        let mine = plan.copies.iter().find(|copy| copy.corpus.id() == name);
+        let mine = plan.phases.iter().find(|phase| phase.corpus.id() == name);
         kept.push(Kept {
             path: workspace.corpus_path(&name).display().to_string(),
-            bytes: mine.map(|copy| copy.corpus.byte_count()),
+            bytes: mine.map(|phase| phase.corpus.byte_count()),
             what: "corpus, used again by the next run".to_owned(),
         });
     }

@@ -19,6 +19,9 @@ pub struct ScenarioSpec {
     pub phase: Vec<PhaseSpec>,
 }
 
+/// How full a file system may be made: a full one has no room for its own needs.
+pub const FILL_PERCENT: std::ops::RangeInclusive<u8> = 1..=98;
+
 fn default_runs() -> u32 {
     3
 }
@@ -29,6 +32,8 @@ fn default_runs() -> u32 {
 pub enum PhaseSpec {
     /// Copies a corpus to the target.
     Copy(CopySpec),
+    /// Fills the target with data that it has never seen.
+    Fill(FillSpec),
 }
 
 /// A copy.
@@ -39,6 +44,14 @@ pub struct CopySpec {
     pub corpus: String,
     /// Which drive it is copied from.
     pub from: Role,
+}
+
+/// A filling.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FillSpec {
+    /// How full the file system is at the end, percent; `--fill` says otherwise.
+    pub to_percent: u8,
 }
 
 /// What a drive does in a scenario.
@@ -61,6 +74,10 @@ impl ScenarioSpec {
         if spec.phase.is_empty() {
             return Err("a scenario has at least one [[phase]]".to_owned());
         }
+        let too_full = |phase: &&PhaseSpec| matches!(phase, PhaseSpec::Fill(fill) if !FILL_PERCENT.contains(&fill.to_percent));
+        if spec.phase.iter().any(|phase| too_full(&phase)) {
+            return Err("fill.to_percent: between 1 and 98".to_owned());
+        }
         if !(1..=1000).contains(&spec.runs) {
             return Err(format!("runs = {}: a scenario runs at least once and at most 1000 times", spec.runs));
         }
@@ -75,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_built_in_scenario_parses_and_bears_its_name() {
-        assert_eq!(SCENARIOS.built_in.len(), 24);
+        assert_eq!(SCENARIOS.built_in.len(), 25);
         for (name, text) in SCENARIOS.built_in {
             assert_eq!(ScenarioSpec::parse(text).unwrap().name, *name);
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::events::{Event, Observer};
+use super::layout::Layout;
 use crate::corpus::Corpus;
 use crate::corpus::generate::{FILES, generate};
 use crate::corpus::manifest::{self, Manifest};
@@ -31,8 +32,8 @@ pub struct Staged {
     pub path: PathBuf,
     /// Bytes allocated for it; `None` where the file system encodes (compresses) files and does not tell into how many.
     pub stored_bytes: Option<u64>,
-    /// Extents of its files; `None` where the file system does not tell.
-    pub extents: Option<u64>,
+    /// Where its files lie.
+    pub layout: Layout,
     /// When and how fast it was made, where that is known.
     pub note: Option<Note>,
 }
@@ -158,7 +159,7 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
     let tree = system.files.open_dir(dir, FILES.as_ref()).map_err(|error| Error::Refused(format!("its files can't be opened: {error}")))?;
     observer.on(Event::Waits(format!("checking {}", corpus.id())));
     let mut stored = Some(0_u64);
-    let mut extents = Some(0_u64);
+    let mut layout = Layout::default();
     for listed in manifest.entries(system.files) {
         cancel.check()?;
         let meta = listed.during("read the manifest in", Side::Source, &path)?.meta;
@@ -169,16 +170,16 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
         }
         // File systems with large clusters count all of the last one, of which only the pages that hold data are read.
         stored = stored.map(|sum| sum + stat.stored_bytes.min(meta.len.next_multiple_of(4096)));
-        if let Some(sum) = extents {
+        if layout.files == 0 || layout.extents().is_some() {
             let file = system.files.open(&tree, meta.path.as_ref()).during("open", Side::Source, tree_path.join(&meta.path))?;
-            let found = system.files.extents(&file).ok();
+            let found = system.files.extents(&file);
             // btrfs counts the blocks of a compressed file as if it were not.
-            stored = stored.filter(|_| found.is_none_or(|found| found.encoded_bytes == 0));
-            extents = found.map(|found| sum + found.count);
+            stored = stored.filter(|_| found.as_ref().map_or(true, |found| found.encoded_bytes == 0));
+            layout.add(&stat, found);
         }
     }
     let note = read_note(system, dir);
-    Ok(Some(Staged { manifest, tree, path: tree_path, stored_bytes: stored, extents, note }))
+    Ok(Some(Staged { manifest, tree, path: tree_path, stored_bytes: stored, layout, note }))
 }
 
 fn write_note(system: System<'_>, dir: &Handle, path: &std::path::Path, note: Note) -> Result<()> {

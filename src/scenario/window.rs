@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::events::{Event, Observer};
 use crate::cache::flush::{Written, make_durable};
-use crate::drive::counters::{Completions, wait_until_quiet};
-use crate::drive::{CounterReader, Counters, Drive};
+use crate::drive::counters::{Completions, NotQuiet, wait_until_quiet};
+use crate::drive::{CounterReader, Counters, Drive, Moved, Processes};
 use crate::error::{Error, Result};
 use crate::measure::Samples;
 use crate::measure::sampler::sampled;
@@ -19,6 +19,9 @@ use crate::workload::copy::Copied;
 const QUIET: Duration = Duration::from_secs(1);
 /// No longer is waited for it, nor for an idle drive before a window.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a drive that does not become idle is watched, to know what others move on it.
+const BASELINE: Duration = Duration::from_secs(2);
 
 /// The counters of what is under a directory: of the nearest devices, and of the physical ones where these are others.
 pub struct DriveCounters {
@@ -37,7 +40,8 @@ impl DriveCounters {
     }
 
     /// What they say now, nearest first; a level that can't be read is left out.
-    fn read(&self) -> Levels {
+    #[must_use]
+    pub fn read(&self) -> Levels {
         [&self.nearest, &self.physical].map(|reader| reader.as_ref().and_then(|reader| reader.read().ok()))
     }
 }
@@ -67,12 +71,16 @@ pub struct Place<'a> {
 pub struct Watched<'a> {
     /// The system.
     pub system: System<'a>,
+    /// Facts about the machine.
+    pub host: &'a Host,
     /// Who watches.
     pub observer: &'a dyn Observer,
     /// Whether to stop.
     pub cancel: &'a Cancel,
     /// What the work is called: "run 2 of 3".
     pub title: &'a str,
+    /// Whether the window is watched while it is open; not to see what that costs.
+    pub evidence: bool,
     /// The drive that is written to.
     pub target: Place<'a>,
     /// The drive that is read from, where it is another.
@@ -85,6 +93,7 @@ pub struct Moment {
     usage: [Usage; 2],
     /// For how long the machine had slept since it was started.
     suspended_ns: u64,
+    processes: Processes,
     source: Levels,
     target: Levels,
 }
@@ -117,6 +126,8 @@ pub struct Timed<'a> {
     pub start_ns: u64,
     /// Progress over time.
     pub samples: Samples,
+    /// Processor time that sampling took, ns; `None` where nothing was sampled.
+    pub evidence_ns: Option<u64>,
     /// What the samples are of.
     pub series: Vec<(String, Measured)>,
     before: Moment,
@@ -135,6 +146,12 @@ impl Timed<'_> {
     #[must_use]
     pub fn suspended_ns(&self) -> u64 {
         self.after.suspended_ns.saturating_sub(self.before.suspended_ns)
+    }
+
+    /// What processes moved.
+    #[must_use]
+    pub fn moved(&self) -> Moved {
+        self.after.processes.since(&self.before.processes)
     }
 
     /// What the source's devices counted, where it is another drive than the target.
@@ -159,19 +176,22 @@ impl<'a> Watched<'a> {
         Moment {
             usage: [Usage::of_process(), Usage::of_children()],
             suspended_ns: self.system.clock.boot_ns().saturating_sub(self.system.clock.now_ns()),
+            processes: if self.evidence { Processes::look(self.host) } else { Processes::default() },
             source: self.source.map_or([None, None], |place| place.counted.read()),
             target: self.target.counted.read(),
         }
     }
 
-    /// Waits until the drives have been idle for `time`.
+    /// Waits until the drives have been idle for `time`. Returns what they move while nothing of ours is under way, bytes/s: 0 for idle ones, `None` where
+    /// there are no counters or nothing was waited for.
     ///
     /// # Errors
     /// `Interrupted`.
-    pub fn settle(&self, time: Duration) -> Result<()> {
+    pub fn settle(&self, time: Duration) -> Result<Option<u64>> {
         if time.is_zero() {
-            return Ok(());
+            return Ok(None);
         }
+        let mut baseline = Some(0);
         let Self { system, observer, cancel, title, .. } = *self;
         observer.on(Event::Waits(format!("{title}: waiting until the drive has been idle for {}", humantime::format_duration(time))));
         for place in self.places() {
@@ -180,13 +200,26 @@ impl<'a> Watched<'a> {
                     if let Err(reason) = wait_until_quiet(reader, system.clock, Completions::OfAll, time, time + LONGEST_WAIT, cancel) {
                         cancel.check()?;
                         observer.on(Event::Notice(format!("{} was not idle before the window: {reason}", place.drive.path.display())));
+                        let moved = if matches!(reason, NotQuiet::StillBusy) { self.moved_meanwhile(reader, BASELINE)? } else { None };
+                        baseline = baseline.zip(moved).map(|(sum, moved)| sum + moved);
                     }
                 }
                 // Without counters there is nothing to see; a pause is what is left.
-                None => self.pause(time)?,
+                None => {
+                    self.pause(time)?;
+                    baseline = None;
+                }
             }
         }
-        Ok(())
+        Ok(baseline)
+    }
+
+    /// What a drive moves in a time in which nothing of ours is under way, bytes/s.
+    fn moved_meanwhile(&self, reader: &CounterReader, time: Duration) -> Result<Option<u64>> {
+        let before = reader.read().ok();
+        self.pause(time)?;
+        let moved = reader.read().ok().zip(before).map(|(after, before)| after.since(&before));
+        Ok(moved.map(|moved| (moved.read_bytes + moved.written_bytes) / time.as_secs().max(1)))
     }
 
     /// Waits, in pieces, so that whoever asks for the end need not wait for it.
@@ -225,7 +258,7 @@ impl<'a> Watched<'a> {
             values
         };
         let mut opened: Option<(u64, Moment)> = None;
-        let (ended, samples) = sampled(system.clock, series.len(), look, || {
+        let watched_work = || {
             let mut open = || {
                 let moment = self.look();
                 opened = Some((system.clock.now_ns(), moment));
@@ -238,14 +271,21 @@ impl<'a> Watched<'a> {
                 None => (not_flushed("none", None, Answer::Unknown), None),
             };
             (done, returned_ns, durable_ns, flush)
-        });
+        };
+        let (ended, samples, evidence_ns) = if self.evidence {
+            let (ended, samples, used_ns) = sampled(system.clock, series.len(), look, watched_work);
+            (ended, samples, Some(used_ns))
+        } else {
+            series.clear();
+            (watched_work(), Samples::default(), None)
+        };
         let after = self.look();
         observer.on(Event::Ends);
         let (done, returned_ns, durable_ns, flush) = ended;
         let Some((start_ns, before)) = opened else {
             return Err(done.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
         };
-        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, series, before, after })
+        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, evidence_ns, series, before, after })
     }
 
     fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {

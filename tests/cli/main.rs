@@ -7,11 +7,13 @@
 )]
 
 mod capacity;
+mod card;
 mod keeping;
 mod material;
 mod measuring;
 mod person;
 mod refusals;
 mod rights;
+mod states;
 mod terminal;
 mod texts;

@@ -1,5 +1,7 @@
 //! The service of a lab drive: one request after another along an absolute time line, so that lateness of the machine does not add up.
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::num::NonZeroU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,6 +67,8 @@ pub enum Duplex {
 
 struct Pace {
     speed: Speed,
+    /// The blocks that were ever written, where only new ones take time.
+    known: Option<HashSet<u64>>,
     /// The speed to come, and after how many more written bytes.
     next: Option<(u64, Speed)>,
     /// Whether requests take any time at all.
@@ -95,7 +99,7 @@ pub struct Drive {
 
 impl Drive {
     pub fn new(speed: Speed) -> Self {
-        let pace = Pace { speed, next: None, limited: false, transport: Transport::default() };
+        let pace = Pace { speed, known: None, next: None, limited: false, transport: Transport::default() };
         Self { store: Store::default(), log: Log::default(), faults: Faults::default(), pace: Mutex::new(pace) }
     }
 
@@ -125,10 +129,22 @@ impl Drive {
         self.pace().next = Some((written_bytes, speed));
     }
 
+    /// From now on the drive keeps equal data once: blocks of 4 KiB that it was given before take no time to write.
+    pub fn keep_equal_data_once(&self) {
+        self.pace().known = Some(HashSet::new());
+    }
+
     /// How long a request takes now, and how long it was and will be on its way.
-    fn times_ns(&self, kind: Kind, length: u64) -> (u64, u64) {
+    fn times_ns(&self, kind: Kind, length: u64, data: &[u8]) -> (u64, u64) {
+        const BLOCK: usize = 4096;
         let mut pace = self.pace();
         let speed = pace.speed;
+        let is_new = |block: &&[u8]| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(block);
+            pace.known.as_mut().is_none_or(|known| known.insert(hasher.finish()))
+        };
+        let new_length = if kind == Kind::Write { data.chunks(BLOCK).filter(is_new).map(<[u8]>::len).sum::<usize>() as u64 } else { length };
         if let (Kind::Write, Some((left, next))) = (kind, pace.next) {
             if length < left {
                 pace.next = Some((left - length, next));
@@ -137,7 +153,7 @@ impl Drive {
                 pace.next = None;
             }
         }
-        if pace.limited { (speed.service_ns(kind, length), pace.transport.ns(kind, length)) } else { (0, 0) }
+        if pace.limited { (speed.service_ns(kind, new_length), pace.transport.ns(kind, length)) } else { (0, 0) }
     }
 
     /// Does what is asked with the medium.
@@ -170,7 +186,7 @@ impl Drive {
                     if errno.is_none() {
                         self.perform(&job, &mut buffer);
                     }
-                    let (service_ns, transport_ns) = self.times_ns(kind, length);
+                    let (service_ns, transport_ns) = self.times_ns(kind, length, &job.data);
                     let started_ns = (arrived_ns - transport_ns).max(free_ns).max(released_ns);
                     free_ns = started_ns + service_ns + nanoseconds(delay);
                     late_ns = sleep_until(free_ns, late_ns);

@@ -18,6 +18,7 @@ mod failures_hold;
 mod faults_hold;
 mod file_systems_hold;
 mod program;
+mod proofs_hold;
 mod signals_hold;
 mod speed_holds;
 mod truth_holds;

@@ -150,6 +150,11 @@ impl Order {
 
     /// The same, with drives that are as slow as was ordered only while it matters: from before a window until after it.
     pub fn paced(&self, drives: &[&Drive]) -> Ended {
+        self.paced_with(drives, &mut |_| {})
+    }
+
+    /// The same, and what it says on standard error is handed on.
+    pub fn paced_with(&self, drives: &[&Drive], each_line: &mut dyn FnMut(&str)) -> Ended {
         let limit = |limited| drives.iter().for_each(|drive| drive.limit(limited));
         limit(false);
         let ended = self.run_with(&mut |line| {
@@ -158,6 +163,7 @@ impl Order {
             } else if line.contains("waiting until the drive is quiet") {
                 limit(false);
             }
+            each_line(line);
         });
         limit(true);
         ended.well()

@@ -1,0 +1,81 @@
+//! A plan for a person to read: every step, in order.
+
+use super::fill;
+use super::options::State;
+use super::plan::{Plan, Source};
+use super::spec::Role;
+use crate::drive::workspace::NAME as WORKSPACE;
+use crate::units::{Bytes, files};
+
+impl Plan {
+    /// The plan for a person to read.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut lines = vec![
+            format!("{}: {}", self.scenario.name, self.scenario.summary),
+            format!("  measures    {}", self.target_drive),
+            format!("  copies from {}", self.source_phrase()),
+        ];
+        let workspace = self.target.join(WORKSPACE);
+        let mut step = 0;
+        let mut add = |text: String| {
+            step += 1;
+            lines.push(format!("  {step:>2}. {text}"));
+        };
+        for phase in &self.phases {
+            let corpus = &phase.corpus;
+            let size = format!("{}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
+            let place = match (&self.source, phase.from) {
+                (_, None) => None,
+                (_, Some(Role::Target)) | (Source::Target, _) => Some(workspace.clone()),
+                (Source::Directory(path, _) | Source::Memory(path), Some(Role::Source)) => Some(path.join(WORKSPACE)),
+                (Source::Generated, Some(Role::Source)) => None,
+            };
+            if let Some(place) = place {
+                add(format!("make {} ({size}) in {}, or reuse it", corpus.id(), place.join("corpora").display()));
+            }
+        }
+        let cache = match self.options.cache {
+            crate::cache::evict::Wanted::Cold => "drop caches",
+            crate::cache::evict::Wanted::Warm => "read the source into the cache",
+            crate::cache::evict::Wanted::AsIs => "leave caches as they are",
+        };
+        let staged: u64 = self.phases.iter().filter(|phase| phase.from == Some(Role::Target)).map(|phase| phase.corpus.byte_count()).sum();
+        if self.options.state == State::Dirty {
+            add("write all of the free space once, and remove what was written".to_owned());
+        }
+        if let Some(percent) = self.fill_percent {
+            let bytes = Bytes(fill::missing_bytes(percent, self.space).saturating_sub(staged));
+            add(format!("fill the target to {percent} % with about {bytes} of new data, which stay until the end"));
+        }
+        let settle = humantime::format_duration(self.options.settle_time());
+        let trim = if self.options.state == State::Trimmed { "tell the drive of its free space, " } else { "" };
+        for run in 1..=self.runs {
+            for phase in &self.phases {
+                let work = if phase.from.is_some() { "copy" } else { "write" };
+                add(format!(
+                    "run {run}: {trim}flush, {cache}, wait until idle for {settle}; then, timed: {work} {} ({}) to {}, and flush",
+                    phase.corpus.id(),
+                    Bytes(phase.corpus.byte_count()),
+                    workspace.join("runs").display()
+                ));
+                let verify = if self.options.verify { "read the copy again, cold, and compare it; " } else { "" };
+                let remove = if self.options.keep && run == self.runs { "keep the copy" } else { "remove the copy" };
+                add(format!("run {run}: {verify}{remove}"));
+            }
+        }
+        if self.options.control {
+            add("control: the same once more, timed, with data that the drive has never seen in place of what is read; remove them".to_owned());
+        }
+        let need = self.target_need(&[]);
+        lines.push(format!(
+            "  needs {} of free space on the target and writes {} to it, all below {}",
+            Bytes(need.space_bytes()),
+            Bytes(self.bytes_to_write()),
+            workspace.display()
+        ));
+        let mut text = lines.join("\n");
+        text.push('\n');
+        text
+    }
+}
