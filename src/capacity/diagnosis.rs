@@ -27,6 +27,8 @@ pub struct Diagnosis {
 const LEAST_LOST: u64 = 1 << 20;
 /// The system writes what lies so close together in any order.
 const OUT_OF_ORDER: u64 = 4 << 20;
+/// So many places at which good data end are tried as the end of a drive.
+const ENDS: usize = 256;
 /// Different distances that are kept.
 const DISTANCES: usize = 4096;
 /// Where data of another place are found, so many places of a range are looked at.
@@ -130,11 +132,17 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-/// A drive that is good up to a place and not beyond: which place, and what is beyond.
+/// A drive that is good up to a place and not beyond: which place, and what is beyond. It is the lowest of those at which good data end for which that holds.
 fn beyond_an_end(parts: &[Part], elsewhere: bool, step: Option<u64>, nothing: Diagnosis) -> Option<Diagnosis> {
-    let bad: u64 = parts.iter().map(Part::bad).sum();
-    let tested: u64 = parts.iter().map(|part| part.len).sum();
-    // The end that is wrong about the fewest bytes.
+    let begins_bad = |&end: &usize| parts[end].bad() > 0 && (end == 0 || parts[end - 1].bad() == 0);
+    let mut ends: Vec<usize> = (0..parts.len()).filter(begins_bad).take(ENDS).collect();
+    // Where a drive has many bad sectors below its end that one comes later: the place that is wrong about the fewest bytes.
+    ends.push(least_wrong(parts));
+    ends.into_iter().find_map(|end| fake_beyond(parts, end, elsewhere, step, nothing))
+}
+
+/// The place for which the fewest bytes are bad below or good beyond.
+fn least_wrong(parts: &[Part]) -> usize {
     let (mut bad_below, mut good_above) = (0, parts.iter().map(|part| part.good).sum::<u64>());
     let (mut end, mut least) = (0, good_above);
     for (index, part) in parts.iter().enumerate() {
@@ -144,19 +152,29 @@ fn beyond_an_end(parts: &[Part], elsewhere: bool, step: Option<u64>, nothing: Di
             (end, least) = (index + 1, bad_below + good_above);
         }
     }
+    end
+}
+
+/// What kind of fake ends at a place, if one does.
+fn fake_beyond(parts: &[Part], end: usize, elsewhere: bool, step: Option<u64>, nothing: Diagnosis) -> Option<Diagnosis> {
     let (below, above) = parts.split_at(end);
+    let tested: u64 = parts.iter().map(|part| part.len).sum();
+    let bad: u64 = parts.iter().map(Part::bad).sum();
     let good_above: u64 = above.iter().map(|part| part.good).sum();
     let bad_above: u64 = above.iter().map(Part::bad).sum();
     let of = |found: Found| above.iter().filter(|part| part.found == found).map(Part::bad).sum::<u64>();
+    let is_end = bad_above >= LEAST_LOST.max(tested / 100) && bad_above >= bad / 10 * 9;
+    // A drive that says that it can't read does not pretend.
+    if !is_end || good_above > bad_above || of(Found::Unreadable) > bad_above / 2 {
+        return None;
+    }
     // What is good beyond the end must be what was written there last: then it may come from a cache.
     let kept = good_among_last(above, good_above + good_above / 4 + OUT_OF_ORDER);
     let cached = if kept >= good_above / 10 * 9 { kept } else { 0 };
-    let enough = LEAST_LOST.max(tested / 100);
-    let is_end = bad_above >= enough && bad_above >= bad / 10 * 9 && good_above - cached <= (bad_above + good_above - cached) / 20;
+    let is_pure = good_above - cached <= (bad_above + good_above - cached) / 20;
     // Data that are missing amid good ones are a damage, unless there are many more of them than of those that follow.
-    let is_cache = cached == 0 || (bad_above >= tested / 20 && bad_above >= cached);
-    // A drive that says that it can't read does not pretend.
-    if !is_end || !is_cache || of(Found::Unreadable) > bad_above / 2 {
+    let is_cache = cached == 0 || bad_above >= tested / 20;
+    if !is_pure || !is_cache {
         return None;
     }
     let real_bytes = below.last().map(|part| part.place + part.len).or_else(|| above.first().map(|part| part.place));

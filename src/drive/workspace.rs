@@ -456,7 +456,8 @@ impl<'s> Workspace<'s> {
         Ok(cleaned)
     }
 
-    /// Shows that the target takes data: some write-protected media accept a new file and refuse only its content.
+    /// Shows that the target takes data: some write-protected media accept a new file and refuse only its content. One that is full would take them: whether
+    /// there is enough space is asked later.
     fn probe(&self) -> Result<()> {
         let files = self.system.files;
         let path = self.path.join(PROBE);
@@ -465,12 +466,18 @@ impl<'s> Workspace<'s> {
             _ => Ok(()),
         };
         remove()?;
-        let file = files.create(&self.top, Path::new(PROBE), 0o666).map_err(|error| read_only(error, "create", &path))?;
+        let is_full = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT));
+        let file = match files.create(&self.top, Path::new(PROBE), 0o666) {
+            Err(error) if is_full(&error) => return Ok(()),
+            created => created.map_err(|error| read_only(error, "create", &path))?,
+        };
         let written = write_at_start(self.system, &file, &[b'.'; 4096]).and_then(|()| sync(self.system, &file));
         let closed = files.close(file);
         let removed = remove();
-        written.and(closed).map_err(|error| read_only(error, "write to", &path))?;
-        removed
+        match written.and(closed) {
+            Err(error) if !is_full(&error) => Err(read_only(error, "write to", &path)),
+            _ => removed,
+        }
     }
 
     fn make_file(&self, name: &str, content: &[u8]) -> Result<()> {
