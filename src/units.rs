@@ -57,6 +57,28 @@ pub fn rate(bytes: u64, ns: u64) -> String {
     if unit.is_empty() { format!("{value:.0} B/s") } else { format!("{} {unit}B/s", significant(value)) }
 }
 
+/// Stretches of work, each with its bytes, its ns and the bytes done at its end, as a person says them: `410 MB/s for the first 12.3 GB, then 84.0 MB/s`.
+#[must_use]
+pub fn levels_in_words(levels: impl Iterator<Item = (u64, u64, u64)>) -> String {
+    /// What comes after so many levels is not listed.
+    const LISTED: usize = 4;
+    let levels: Vec<(u64, u64, u64)> = levels.collect();
+    let mut words: Vec<String> = Vec::new();
+    for (index, &(bytes, ns, until)) in levels.iter().enumerate().take(LISTED) {
+        let rate = rate(bytes, ns);
+        words.push(match index {
+            0 if levels.len() == 1 => rate,
+            0 => format!("{rate} for the first {}", Bytes(until)),
+            _ if index + 1 == levels.len() => format!("then {rate}"),
+            _ => format!("then {rate} for {}", Bytes(bytes)),
+        });
+    }
+    if let Some(&(bytes, ns, _)) = levels.get(LISTED..).and_then(<[_]>::last) {
+        words.push(format!("in the end {}", rate(bytes, ns)));
+    }
+    words.join(", ")
+}
+
 /// Nanoseconds in words that a person would use: `3 min 10 s`, `12.4 s`, `340 ms`.
 #[must_use]
 pub fn duration(ns: u64) -> String {

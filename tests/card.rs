@@ -67,6 +67,7 @@ machines! {
     a_usb_3_drive_at_usb_2_speed: "usb3-at-usb2",
     a_btrfs_of_two_disks: "btrfs-pair",
     an_encrypted_volume_on_nvme: "crypt-nvme",
+    an_nvme_drive_in_a_tunnel: "tunnel",
     a_mirror_behind_a_port_multiplier: "md-mirror",
     a_loop_device_in_a_virtual_machine: "virtual",
     shares_programs_memory_and_overlays: "elsewhere",
@@ -118,6 +119,12 @@ fn ceilings_are_those_of_the_narrowest_place() {
     assert_eq!(ceilings("md-mirror"), [Some(300_000_000)]);
     assert_eq!(ceilings("virtual"), [None; 2]);
     assert_eq!(ceilings("elsewhere"), [None; 6]);
+    // Where the kernel does not say that it is a tunnel, its bridges are known by their speed.
+    let tunnel = Machine::new("tunnel");
+    let ceiling = || tunnel.drives()[0].0.link_bytes_per_s();
+    assert_eq!(ceiling(), None);
+    tunnel.set("/sys/devices/pci0000:00/0000:00:1c.4/0000:06:00.0/0000:07:01.0/0000:09:00.0/removable", "unknown");
+    assert_eq!(ceiling(), Some(3_938_461_538));
 }
 
 #[test]
@@ -128,6 +135,7 @@ fn a_masked_card_names_no_drive_no_server_and_no_owner() {
         let own: Vec<String> = document.drives.iter().flat_map(|drive| [drive.serial.clone(), drive.uuid.clone()]).flatten().collect();
         assert_eq!(own.is_empty(), matches!(name, "virtual" | "elsewhere"), "{name}");
         mask::mask(&mut document, &identity).unwrap();
+        assert!(document.drives.iter().all(|drive| drive.serial.is_none() && drive.uuid.is_none()));
         let texts = [serde_json::to_string(&document).unwrap(), card(&document, &remarks)];
         for secret in own.iter().map(String::as_str).chain(["atlas", "anna", "nas.home", "//nas", "192.168", "WORK"]) {
             assert!(texts.iter().all(|text| !text.contains(secret)), "{name}: {secret}: {}", texts[1]);

@@ -79,8 +79,31 @@ fn a_faked_size_is_said_first_and_no_rate_is_given() {
 }
 
 #[test]
+fn a_cliff_a_stall_and_a_reset_are_said_with_their_place() {
+    insta::assert_snapshot!(text(&records::cliff()));
+}
+
+#[test]
+fn a_rate_that_does_not_count_has_no_course() {
+    let mut document = records::cliff();
+    document.runs.iter_mut().flat_map(|run| &mut run.phases).for_each(|phase| phase.flags.push(flags::NOT_COLD.flag(None, None)));
+    document.summary = summarise(&document);
+    let text = text(&document);
+    assert!(!text.contains("for the first 2.10 GB") && text.contains("31.2 s, 70.1 s after the beginning"), "{text}");
+}
+
+#[test]
 fn several_phases_and_drives_keep_apart() {
     insta::assert_snapshot!(text(&records::small_files()));
+}
+
+#[test]
+fn a_block_trace_shows_what_the_devices_did_or_why_that_is_not_known() {
+    insta::assert_snapshot!(text(&records::traced(&[])));
+    let lost = text(&records::traced(&[0, 1, 2]));
+    let section = lost.split("\n\n").find(|section| section.starts_with("WHAT THE DEVICES DID MEANWHILE")).unwrap();
+    assert!(section.contains("not known: 1,406 of the kernel's block events were lost") && !section.contains('%'), "{section}");
+    assert!(!text(&good()).contains("MEANWHILE"), "nobody asked");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::result::{
     self, Answer, Call, Capacity, CapacityRange, Difference, Flag, Flush, Found, Integrity, Measured, Mismatch, Phase, Proof, SlowFile, SourceKind,
     Work, flags,
 };
+use crate::scenario::course;
 use crate::scenario::evidence::{Copier, Observed, Origin, conclude};
 use crate::scenario::record::{cache, times};
 use crate::scenario::window::{Timed, Watched};
@@ -89,10 +90,11 @@ pub(super) fn written(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, p
     window(watched, began_ns, timed, phase);
     phase.engine = Some(engine("write"));
     phase.source = Some(result::Source { kind: SourceKind::Generated, wait_ns: Some(group_ns(timed, Call::Generator)) });
+    course::tell(timed, watched.target.id, phase);
     let conclusions = conclude(&observed(watched, timed));
     // Where the data come from is no drive: there is nothing to be cold.
     phase.evidence = conclusions.evidence.into_iter().filter(|evidence| evidence.proof != Proof::Cold).collect();
-    phase.flags = conclusions.flags;
+    phase.flags.extend(conclusions.flags);
 }
 
 /// The reading.
@@ -107,6 +109,7 @@ pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
     if let Some(timeline) = &mut phase.timeline {
         timeline.series.iter_mut().filter(|series| series.of == "work").for_each(|series| series.what = Measured::ReadBytes);
     }
+    course::tell(timed, watched.target.id, phase);
     let seen = observed(watched, timed);
     let loops = watched.target.drive.devices.iter().any(|device| device.direct_io == Some(false));
     let conclusions = conclude(&Observed {
@@ -129,7 +132,7 @@ pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
     };
     let is_of_writing = |proof: Proof| matches!(proof, Proof::Moved | Proof::Durable | Proof::SourceNotLimit);
     phase.evidence = conclusions.evidence.into_iter().filter(|evidence| !is_of_writing(evidence.proof)).collect();
-    phase.flags = conclusions.flags.into_iter().filter(|flag| !of_writing(flag)).collect();
+    phase.flags.extend(conclusions.flags.into_iter().filter(|flag| !of_writing(flag)));
 }
 
 /// Everything that is known of the drive.

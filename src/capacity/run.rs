@@ -189,7 +189,7 @@ impl<'a> Bench<'a> {
     fn watched(&self) -> Watched<'_> {
         let Around { system, host, observer, cancel, .. } = self.around;
         let target = Place { drive: self.drive, counted: self.counted, id: "d0" };
-        Watched { system, host, observer, cancel, title: "capacity", evidence: true, target, source: None }
+        Watched { system, host, observer, cancel, title: "capacity", evidence: true, traced: None, target, source: None }
     }
 
     /// Whether the running system writes to this very file system.

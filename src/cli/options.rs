@@ -67,6 +67,9 @@ pub struct Measuring {
     /// Write one line per file copied to this file (CSV)
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
+    /// Find out what the drives did meanwhile, from the kernel's block events (root, tracefs)
+    #[arg(long)]
+    block_trace: bool,
     /// Your own name for this measurement
     #[arg(long)]
     label: Option<String>,
@@ -172,6 +175,7 @@ impl Measuring {
             label: self.label,
             strict: false,
             samples: self.samples,
+            block_trace: self.block_trace,
         }
     }
 }

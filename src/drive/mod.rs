@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod ata;
+pub mod block_trace;
 pub mod counters;
 mod device;
 mod directory;
@@ -9,6 +10,7 @@ pub mod health;
 pub mod host;
 mod identify;
 mod ids;
+mod kernel_log;
 mod link;
 pub mod lock;
 mod marker;
@@ -28,6 +30,7 @@ pub mod workspace;
 pub use counters::{CounterReader, Counters};
 pub use device::{Device, DeviceNumber, Transport};
 pub use identify::{Drive, Medium};
+pub use kernel_log::KernelNames;
 pub use link::Hop;
 pub use lock::DriveLock;
 pub use mounts::Mount;

@@ -33,6 +33,8 @@ pub enum Op {
     Generator,
     /// Waiting for a program that copies.
     Command,
+    /// Having nothing to do while others work.
+    Idle,
 }
 
 impl Op {
@@ -48,6 +50,7 @@ impl Op {
             Self::Fsync | Self::FlushAll | Self::Flushing => Call::Flush,
             Self::Generator => Call::Generator,
             Self::Command => Call::Command,
+            Self::Idle => Call::Idle,
         }
     }
 
@@ -61,7 +64,7 @@ impl Op {
             Self::Transfer => Some(LatencyOp::Transfer),
             Self::Close => Some(LatencyOp::Close),
             Self::Fsync => Some(LatencyOp::Fsync),
-            Self::Metadata | Self::Asking | Self::FlushAll | Self::Flushing | Self::Generator | Self::Command => None,
+            Self::Metadata | Self::Asking | Self::FlushAll | Self::Flushing | Self::Generator | Self::Command | Self::Idle => None,
         }
     }
 }

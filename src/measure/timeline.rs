@@ -12,6 +12,20 @@ pub struct Samples {
     pub values: Vec<Vec<Option<i64>>>,
 }
 
+impl Samples {
+    /// The samples from a moment on, which becomes their zero. What was read last before it stands for what was there at that moment.
+    #[must_use]
+    pub fn since(mut self, moment_ns: u64) -> Self {
+        let first = self.t_ns.partition_point(|&t_ns| t_ns <= moment_ns).saturating_sub(1);
+        self.t_ns.drain(..first.min(self.t_ns.len()));
+        self.t_ns.iter_mut().for_each(|t_ns| *t_ns = t_ns.saturating_sub(moment_ns));
+        for series in &mut self.values {
+            series.drain(..first.min(series.len()));
+        }
+        self
+    }
+}
+
 /// Takes samples of cumulative series. When there are 600, it drops every second one and from then on keeps half as many of those it is offered.
 /// Nothing is averaged: what remains is what was read, at the time at which it was read.
 #[derive(Debug)]
@@ -106,6 +120,16 @@ mod tests {
                 prop_assert!(rest.iter().all(|step| *step == rest[0] && rest[0] >= *last));
             }
         }
+    }
+
+    #[test]
+    fn samples_since_a_moment_begin_with_what_was_there_then() {
+        let samples = Samples { t_ns: vec![10, 60, 110], values: vec![vec![Some(0), Some(1), None]] };
+        let expected = |t_ns: &[u64], values: &[Option<i64>]| Samples { t_ns: t_ns.to_vec(), values: vec![values.to_vec()] };
+        assert_eq!(samples.clone().since(0), expected(&[10, 60, 110], &[Some(0), Some(1), None]));
+        assert_eq!(samples.clone().since(70), expected(&[0, 40], &[Some(1), None]));
+        assert_eq!(samples.since(500), expected(&[0], &[None]));
+        assert_eq!(Samples::default().since(5), Samples::default());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod capacity;
 pub mod card;
+mod curve;
 mod differences;
 mod format;
 mod group;

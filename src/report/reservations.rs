@@ -47,6 +47,11 @@ fn line(code: &str, severity: Severity, raised: &[Raised<'_>], several: bool) ->
     let mut figures: Vec<(&str, Option<u32>)> = Vec::new();
     for raised in &here {
         let message = raised.flag.message.as_str();
+        // Where the figures give no rate, neither do the reservations about them.
+        let of_rates = [flags::CLIFF.code, flags::DRIFT.code].contains(&code);
+        if of_rates && raised.at.is_some_and(|(group, run)| !group.members.iter().any(|(number, phase)| *number == run && group.has_rate(phase))) {
+            continue;
+        }
         let figure = message.strip_prefix(said).map_or(message, |rest| rest.trim_start_matches([':', ' ']));
         if !figure.is_empty() && !figures.iter().any(|(other, _)| *other == figure) {
             figures.push((figure, raised.at.map(|(_, run)| run)));

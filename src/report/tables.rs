@@ -5,8 +5,13 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 use super::format::{UNKNOWN, number, or_unknown, seconds, share, tenths};
 use super::group::Group;
 use super::printable::{printable, wrap};
-use super::text::WIDTH;
-use crate::result::{DeviceCounters, Document, Phase, PhaseStatus, Severity, Summary, Work};
+use super::text::{HANG, WIDTH};
+use crate::measure::Histogram;
+use crate::result::division::division;
+use crate::result::{
+    Between, BlockLatency, BlockOp, BlockRequests, BlockSpan, BlockTrace, DeviceCounters, Document, Overlap, Phase, PhaseStatus, Severity, Summary,
+    Work,
+};
 use crate::units::{Bytes, count, duration};
 
 /// Only a line below the head: nothing that a narrow terminal or a mail could tear apart.
@@ -84,23 +89,94 @@ fn marks(phase: &Phase) -> String {
 
 /// Where the copier waited, the longest first, as shares with bars.
 pub(super) fn waits(phase: &Phase) -> Option<String> {
-    const BAR: u64 = 40;
     let time = phase.time.as_ref()?;
     let mut parts: Vec<(&str, u64)> = time.calls_ns.iter().map(|(call, ns)| (call.as_str(), *ns)).filter(|(_, ns)| *ns > 0).collect();
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     parts.push(("outside calls", time.outside_ns));
     let whole = parts.iter().fold(0_u64, |sum, (_, ns)| sum.saturating_add(*ns));
-    let mut lines: Vec<String> = Vec::new();
-    for (name, ns) in &parts {
-        let length = (u128::from(*ns) * u128::from(BAR)).checked_div(u128::from(whole)).unwrap_or(0);
-        let bar = "#".repeat(usize::try_from(length).unwrap_or(0));
-        lines.push(format!("  {name:<13}  {:>11}  {:>6}  {bar}", duration(*ns), tenths(*ns, whole)).trim_end().to_owned());
-    }
+    let mut lines = vec![bars(&parts, whole)];
+    lines.extend(went(phase));
     if let (Some(user), Some(system)) = (time.user_ns, time.system_ns) {
         let watching = time.evidence_ns.map_or_else(String::new, |ns| format!("; {} of it for watching", duration(ns)));
         lines.push(format!("  CPU time of copysim in the window: {} own, {} in the kernel{watching}", duration(user), duration(system)));
     }
     Some(lines.join("\n"))
+}
+
+/// Times of a whole with their shares and bars, a line each.
+fn bars(parts: &[(&str, u64)], whole: u64) -> String {
+    const BAR: u64 = 40;
+    let width = parts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, ns): &(&str, u64)| {
+        let length = (u128::from(*ns) * u128::from(BAR)).checked_div(u128::from(whole)).unwrap_or(0);
+        let bar = "#".repeat(usize::try_from(length).unwrap_or(0));
+        format!("  {name:<width$}  {:>11}  {:>6}  {bar}", duration(*ns), tenths(*ns, whole)).trim_end().to_owned()
+    };
+    parts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Where the time went, in one line, the longest first.
+fn went(phase: &Phase) -> Option<String> {
+    let divided = division(phase)?;
+    let whole = divided.whole_ns();
+    let target = if divided.source_ns == 0 && divided.both_ns == 0 { "drive" } else { "target" };
+    let mut parts = [
+        ("source", divided.source_ns),
+        (target, divided.target_ns),
+        ("source and target at once", divided.both_ns),
+        ("flush", divided.flush_ns),
+        ("this machine", divided.machine_ns),
+    ];
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    // What is unknown comes last, whatever it is: it is the reservation to all before it.
+    let shown = parts.into_iter().chain([("unknown", divided.unknown_ns)]).filter(|(_, ns)| ns.saturating_mul(200) >= whole);
+    let shown: Vec<String> = shown.map(|(name, ns)| format!("{} {name}", share(ns, whole))).collect();
+    Some(wrap(&format!("  The time went: {}", shown.join(", ")), WIDTH, HANG))
+}
+
+/// What the devices did meanwhile, by the block trace; why that is not known where a trace was asked for.
+pub(super) fn meanwhile(document: &Document, phase: &Phase) -> Option<String> {
+    let trace = phase.block_trace.as_ref()?;
+    let Some(overlap) = phase.time.as_ref().and_then(|time| time.overlap_ns) else {
+        let reason = trace.reason.as_deref().unwrap_or("the reason was not recorded");
+        return Some(wrap(&format!("  {UNKNOWN} not known: {}", printable(reason)), WIDTH, HANG));
+    };
+    let Overlap { only_source_ns, only_target_ns, both_ns, none_ns, .. } = overlap;
+    let parts = match overlap.between {
+        Between::Drives => {
+            vec![("only the source", only_source_ns), ("only the target", only_target_ns), ("source and target", both_ns), ("neither", none_ns)]
+        }
+        Between::Directions => {
+            vec![("only reading", only_source_ns), ("only writing", only_target_ns), ("reading and writing", both_ns), ("nothing", none_ns)]
+        }
+        Between::Target => vec![("the target", only_target_ns), ("nothing", none_ns)],
+    };
+    let mut text = bars(&parts, overlap.window_ns());
+    let rows = trace.requests.iter().map(|(id, requests)| request_row(document, phase, trace, id, requests, overlap.window_ns())).collect();
+    text.push_str("\n\n");
+    text.push_str(&table(&["", "busy", "flushing", "mean depth", "metadata read", "waits", "read takes", "write takes"], &[0], rows));
+    Some(text)
+}
+
+fn request_row(document: &Document, phase: &Phase, trace: &BlockTrace, id: &str, requests: &BlockRequests, window_ns: u64) -> Vec<String> {
+    let median = |wanted: &dyn Fn(&BlockLatency) -> bool| {
+        let mut all = Histogram::new();
+        let found = trace.latency.iter().filter(|latency| latency.drive == id && wanted(latency));
+        // A histogram that cannot be read leaves the figure to the others.
+        found.filter_map(|latency| latency.histogram().ok()).for_each(|histogram| all.merge(&histogram));
+        or_unknown(all.percentile(0.5), duration)
+    };
+    let takes = |op: BlockOp| median(&|latency: &BlockLatency| latency.op == op && latency.span == BlockSpan::DispatchToComplete);
+    vec![
+        drive_name(document, id),
+        or_unknown(phase.device.get(id).and_then(|device| device.inflight_union_ns), |ns| share(ns, window_ns)),
+        share(requests.flush_union_ns, window_ns),
+        or_unknown((window_ns > 0).then_some(()), |()| number(requests.inflight_sum_ns as f64 / window_ns as f64)),
+        Bytes(requests.metadata_read_bytes).to_string(),
+        median(&|latency| latency.span == BlockSpan::QueueToDispatch),
+        takes(BlockOp::Read),
+        takes(BlockOp::Write),
+    ]
 }
 
 /// How long operations took. A percentile that too few operations support is a dash.

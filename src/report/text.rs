@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
-use super::{capacity, card, reservations, tables, words};
+use super::{capacity, card, curve, reservations, tables, words};
 use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseKind, PhaseStatus, Verdict, Warmth};
 use crate::units::{Bytes, count};
 
@@ -216,8 +216,10 @@ fn section(group: &Group<'_>) -> Vec<String> {
         (_, counted) if counted > 2 && counted % 2 == 1 => format!("{title}, run {run}, the median"),
         _ => format!("{title}, run {run}"),
     };
+    parts.extend(curve::line(typical).filter(|_| group.has_rate(typical)).map(|line| wrap(&format!("{line} ({of})"), WIDTH, HANG)));
     let waits = tables::waits(typical).unwrap_or_else(tables::missing);
     parts.push(format!("WHERE THE COPIER WAITED ({of})\n{waits}"));
+    parts.extend(tables::meanwhile(group.document, typical).map(|text| format!("WHAT THE DEVICES DID MEANWHILE ({of})\n{text}")));
     parts.extend(tables::latencies(typical).map(|table| format!("HOW LONG OPERATIONS TOOK ({of})\n{table}")));
     let devices = tables::devices(group.document, typical).unwrap_or_else(tables::missing);
     parts.push(format!("WHAT THE DRIVE MOVED ({of})\n{devices}"));

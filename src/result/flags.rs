@@ -58,8 +58,12 @@ registry! {
         "A file system or a drive that keeps equal data once would do this: files of your own, new to the drive, take as long as the control.";
     STALL = "stall", Weak, "The work stood still for a while",
         "The drive, its cable or its hub stopped answering and went on later. The time includes the stop; look into the kernel's log.";
-    DRIFT = "drift", Weak, "Each run took longer, or shorter, than the one before",
+    DRIFT = "drift", Weak, "The rate went one way bit by bit",
         "The drive had not reached a steady state: heat, a cache that fills, or space that has to be cleared first.";
+    DEVICE_RESET = "device-reset", Weak, "The kernel reset the drive or its link, lost it, or waited for it in vain",
+        "The time includes that. Cable, hub, port or power are the usual reasons; try others before you judge the drive.";
+    DEVICE_ERROR = "device-error", Weak, "The kernel reported failed requests of the drive",
+        "They were repeated or given up. The drive or what it hangs on is not sound; look into the kernel's log.";
     FLUSH_UNKNOWN = "flush-unknown", Weak, "Whether the data reached the medium could not be found out",
         "The system said that it had flushed, but no counter of the drive confirms it. The drive may hold data in a volatile cache.";
     SOURCE_FRAGMENTED = "source-fragmented", Weak, "The source files lie in many pieces",

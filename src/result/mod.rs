@@ -5,6 +5,7 @@
 
 mod capacity;
 mod differences;
+pub mod division;
 mod document;
 pub mod flags;
 mod hardware;
@@ -24,10 +25,10 @@ pub use document::{
 };
 pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
 pub use phase::{
-    Cache, DeviceCounters, Engine, Evidence, Flush, Integrity, Latency, Layout, Layouts, Mismatch, Phase, Point, Series, SlowFile, Source, Timeline,
-    Waits, Window, Work,
+    BlockLatency, BlockRequests, BlockTrace, Cache, ChangePoint, Curve, DeviceCounters, Drift, Engine, Evidence, Flush, Integrity, KernelMessage,
+    Latency, Layout, Layouts, Level, Mismatch, Overlap, Phase, Point, Series, SlowFile, Source, Stalls, Timeline, Waits, Window, Work,
 };
 pub use terms::{
-    Answer, Better, Call, CapacityVerdict, Difference, DriveKind, Found, Ground, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, Reading,
-    Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
+    Answer, Better, Between, BlockOp, BlockSpan, Call, CapacityVerdict, CurveShape, Difference, DriveKind, Found, Ground, KernelEvent, LatencyOp,
+    Measured, Origin, PhaseKind, PhaseStatus, Proof, RateChange, Reading, Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
 };

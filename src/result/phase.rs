@@ -8,7 +8,10 @@ use serde_json::Value;
 
 use super::capacity::Capacity;
 use super::document::Flag;
-use super::terms::{Answer, Call, Difference, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof, SourceKind, StartPoint, Verdict, Warmth};
+use super::terms::{
+    Answer, Between, BlockOp, BlockSpan, Call, CurveShape, Difference, KernelEvent, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof, RateChange,
+    SourceKind, StartPoint, Verdict, Warmth,
+};
 use crate::Result;
 use crate::measure::{Histogram, Samples};
 
@@ -51,10 +54,22 @@ pub struct Phase {
     pub layout: Option<Layouts>,
     /// Where the copier waited.
     pub time: Option<Waits>,
+    /// The trace of the kernel's block events; null where none was asked for.
+    #[serde(default)]
+    pub block_trace: Option<BlockTrace>,
     /// How long operations took.
     pub latency: Vec<Latency>,
     /// Progress over time.
     pub timeline: Option<Timeline>,
+    /// What the rate did over bytes and time; null where nothing was sampled.
+    #[serde(default)]
+    pub curve: Option<Curve>,
+    /// What the kernel reported about the drives in the window, at most 20 messages; null where its log could not be read.
+    #[serde(default)]
+    pub kernel_log: Option<Vec<KernelMessage>>,
+    /// Why `kernel_log` is null.
+    #[serde(default)]
+    pub kernel_log_reason: Option<String>,
     /// The slowest files, the slowest first, at most 20.
     pub slowest_files: Vec<SlowFile>,
     /// For `block`: lines, stop rule, steady state.
@@ -99,8 +114,12 @@ impl Phase {
             device: BTreeMap::new(),
             layout: None,
             time: None,
+            block_trace: None,
             latency: Vec::new(),
             timeline: None,
+            curve: None,
+            kernel_log: None,
+            kernel_log_reason: None,
             slowest_files: Vec::new(),
             block: None,
             launch: None,
@@ -295,8 +314,119 @@ pub struct Waits {
     pub system_ns: Option<u64>,
     /// CPU time in the window of what watches the copier: the cost of the evidence, part of this process's own, ns.
     pub evidence_ns: Option<u64>,
-    /// What the devices did meanwhile: only source, only target, both, none; from the block trace.
-    pub overlap_ns: Option<Value>,
+    /// What the devices did meanwhile, from the block trace. Its parts add up to the window, to `durable_ns` or, without one, to `returned_ns`.
+    pub overlap_ns: Option<Overlap>,
+}
+
+/// Which of source and target had requests in flight, and for how long, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Overlap {
+    /// What source and target are.
+    pub between: Between,
+    /// Only the source had.
+    pub only_source_ns: u64,
+    /// Only the target had.
+    pub only_target_ns: u64,
+    /// Both had.
+    pub both_ns: u64,
+    /// Neither had.
+    pub none_ns: u64,
+}
+
+impl Overlap {
+    /// The whole window, ns.
+    #[must_use]
+    pub fn window_ns(&self) -> u64 {
+        [self.only_source_ns, self.only_target_ns, self.both_ns, self.none_ns].into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// The trace of the kernel's block events, for which `--block-trace` asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct BlockTrace {
+    /// Events in the window.
+    pub events: u64,
+    /// Events that did not fit into the kernel's buffers; null where that is not known. Any makes all that follows from the trace null.
+    pub lost: Option<u64>,
+    /// Why nothing follows from the trace, as a sentence; null where something does.
+    pub reason: Option<String>,
+    /// What the drives were asked for, by drive id.
+    pub requests: BTreeMap<String, BlockRequests>,
+    /// How long requests waited and took, by drive.
+    pub latency: Vec<BlockLatency>,
+}
+
+/// Requests to a drive that were completed in the window, and the time in which it had any. Unlike the kernel's counters it tells a file system's own reads apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct BlockRequests {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Reads that the file system marked as of its own data, among all reads.
+    pub metadata_reads: u64,
+    /// Bytes of these.
+    pub metadata_read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Discards.
+    pub discards: u64,
+    /// Bytes discarded.
+    pub discarded_bytes: u64,
+    /// Time with at least one flush in flight, ns.
+    pub flush_union_ns: u64,
+    /// Time in flight of all requests added up, ns: over the window it is the mean queue depth.
+    pub inflight_sum_ns: u64,
+}
+
+/// How long requests of one kind waited for a drive, or took in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockLatency {
+    /// The drive.
+    pub drive: String,
+    /// What was asked for.
+    pub op: BlockOp,
+    /// Which part of the way.
+    pub span: BlockSpan,
+    /// How many.
+    pub n: u64,
+    /// Their sum, exact, ns.
+    pub sum_ns: u64,
+    /// The shortest, exact, ns.
+    pub min_ns: Option<u64>,
+    /// The longest, exact, ns.
+    pub max_ns: Option<u64>,
+    /// All of them as an HDR histogram (V2 encoding, 3 digits, 1 ns to 1 h), base64.
+    pub hdr_v2_base64: String,
+}
+
+impl BlockLatency {
+    /// The record of a histogram.
+    #[must_use]
+    pub fn of(drive: &str, op: BlockOp, span: BlockSpan, histogram: &Histogram) -> Self {
+        Self {
+            drive: drive.to_owned(),
+            op,
+            span,
+            n: histogram.n(),
+            sum_ns: histogram.sum_ns(),
+            min_ns: histogram.min_ns(),
+            max_ns: histogram.max_ns(),
+            hdr_v2_base64: histogram.to_base64(),
+        }
+    }
+
+    /// The histogram of a record.
+    ///
+    /// # Errors
+    /// [`crate::Error::Refused`] when the text is not one that copysim writes.
+    pub fn histogram(&self) -> Result<Histogram> {
+        Histogram::from_base64(&self.hdr_v2_base64, self.sum_ns, self.min_ns, self.max_ns)
+    }
 }
 
 /// How long operations of one kind took.
@@ -378,6 +508,105 @@ pub struct Series {
     pub what: Measured,
     /// One value for each time; null where it could not be read.
     pub values: Vec<Option<i64>>,
+}
+
+/// What a rate did over bytes and time. Rates are derived: bytes over the time without stalls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// Whose bytes: the target drive's id, or `work` where it has no counters. Work goes into this machine's memory first, so its changes are no drive's.
+    pub of: String,
+    /// Which bytes.
+    pub what: Measured,
+    /// What it looks like.
+    pub shape: CurveShape,
+    /// Why the shape is unknown, or why a fall is not held against the drive.
+    pub because: Option<String>,
+    /// The stretches of one rate, in order: one where it is steady or a ramp.
+    pub levels: Vec<Level>,
+    /// Where the rate changed at once, by at least 15 %.
+    pub change_points: Vec<ChangePoint>,
+    /// When nothing moved.
+    pub stalls: Stalls,
+    /// How the rate went up or down bit by bit within the longest level; null where that is too short to say.
+    pub drift: Option<Drift>,
+}
+
+/// A stretch of one rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Bytes since the window opened, at its beginning.
+    pub from_bytes: u64,
+    /// Bytes since the window opened, at its end.
+    pub to_bytes: u64,
+    /// Its beginning, ns since the window opened.
+    pub from_ns: u64,
+    /// Its end, ns since the window opened.
+    pub to_ns: u64,
+    /// Time in it in which nothing moved, ns.
+    pub stalled_ns: u64,
+}
+
+impl Level {
+    /// Its bytes, and its time without stalls in ns.
+    #[must_use]
+    pub fn bytes_and_ns(&self) -> (u64, u64) {
+        let ns = self.to_ns.saturating_sub(self.from_ns).saturating_sub(self.stalled_ns);
+        (self.to_bytes.saturating_sub(self.from_bytes), ns)
+    }
+}
+
+/// A place at which the rate changed at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangePoint {
+    /// Bytes since the window opened: for the first fall, the size of the fast part.
+    pub at_bytes: u64,
+    /// When, ns since the window opened.
+    pub at_ns: u64,
+    /// In which direction.
+    pub change: RateChange,
+}
+
+/// Times of at least one second in which nothing moved, or a drive with requests completed none, and went on later.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Stalls {
+    /// How many.
+    pub count: u64,
+    /// The longest, ns.
+    pub longest_ns: u64,
+    /// All together, ns.
+    pub total_ns: u64,
+    /// The longest ones, at most 20, in the order in which they came: beginning and end, ns since the window opened.
+    pub longest: Vec<(u64, u64)>,
+}
+
+/// The first and the last third of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// Bytes of the first third.
+    pub first_bytes: u64,
+    /// Its time without stalls, ns.
+    pub first_ns: u64,
+    /// Bytes of the last third.
+    pub last_bytes: u64,
+    /// Its time without stalls, ns.
+    pub last_ns: u64,
+    /// Whether the rate went one way by more than a tenth, and not by chance.
+    pub significant: bool,
+    /// The correlation of rate and temperature, −1 to 1; null where temperatures are not known or hardly changed.
+    pub celsius_correlation: Option<f64>,
+}
+
+/// A message of the kernel's about a drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelMessage {
+    /// When it was seen, ns since the window opened; within 50 ms after it was said.
+    pub t_ns: u64,
+    /// The drive's id.
+    pub drive: String,
+    /// What it reports.
+    pub kind: KernelEvent,
+    /// The message, with controls spelled out.
+    pub line: String,
 }
 
 /// A file that took long.

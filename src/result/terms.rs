@@ -199,6 +199,8 @@ closed_set! {
         Generator = "generator",
         /// Waiting for another program that copies.
         Command = "command",
+        /// Nothing to do: before a thread got its first file, between files that were not handed out yet, and after its last until all had ended.
+        Idle = "idle",
     }
 }
 
@@ -227,6 +229,44 @@ closed_set! {
 }
 
 closed_set! {
+    /// What a block device was asked for.
+    BlockOp {
+        /// Reading.
+        Read = "read",
+        /// Writing.
+        Write = "write",
+        /// Emptying its cache to the medium.
+        Flush = "flush",
+        /// Forgetting sectors.
+        Discard = "discard",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
+closed_set! {
+    /// Which part of a request's way a latency of a block device is of.
+    BlockSpan {
+        /// From when it was asked for, or the oldest of what was joined into it, until the device got it.
+        QueueToDispatch = "queue-to-dispatch",
+        /// From when the device got it to its last answer.
+        DispatchToComplete = "dispatch-to-complete",
+    }
+}
+
+closed_set! {
+    /// What the source and the target of an overlap are.
+    Between {
+        /// Two drives.
+        Drives = "drives",
+        /// One drive that is both: reading is the source's part, everything else the target's.
+        Directions = "directions",
+        /// A target alone: nothing was read from a drive.
+        Target = "target",
+    }
+}
+
+closed_set! {
     /// From when a latency counts.
     StartPoint {
         /// From the moment at which the operation was begun.
@@ -249,6 +289,46 @@ closed_set! {
         Position = "position",
         /// Temperature, degrees Celsius.
         Celsius = "celsius",
+    }
+}
+
+closed_set! {
+    /// What the course of a rate looks like.
+    CurveShape {
+        /// One rate from beginning to end.
+        Steady = "steady",
+        /// It went up or down bit by bit.
+        Ramp = "ramp",
+        /// It changed at once, from level to level.
+        Levels = "levels",
+        /// There is too little to say.
+        Unknown = "unknown",
+    }
+}
+
+closed_set! {
+    /// The direction in which a rate changed.
+    RateChange {
+        /// It fell.
+        Fall = "rate-fall",
+        /// It rose.
+        Rise = "rate-rise",
+    }
+}
+
+closed_set! {
+    /// What the kernel reported about a drive.
+    KernelEvent {
+        /// The drive, its link or its controller was reset.
+        Reset = "reset",
+        /// A request was not answered in time.
+        Timeout = "timeout",
+        /// A request failed.
+        IoError = "io-error",
+        /// The drive went away.
+        Disconnect = "disconnect",
+        /// The link became slower.
+        SlowerLink = "slower-link",
     }
 }
 

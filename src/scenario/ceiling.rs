@@ -8,7 +8,7 @@ use crate::corpus::manifest::Manifest;
 use crate::drive::Workspace;
 use crate::engine::{Engine, Trees};
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::System;
+use crate::platform::{Handle, System};
 use crate::progress::{Cancel, Counter};
 use crate::units::Scale;
 use crate::workload::copy::copy_tree;
@@ -18,23 +18,34 @@ const BYTES: u64 = 64_000_000;
 /// Copied so many times; the fastest counts, since what disturbs one is no limit of the tool.
 const TIMES: u32 = 3;
 
-/// What the engine copies from memory to memory, bytes/s; `None` where this machine has no room in memory, or another copysim works in it.
+/// What the engine copies from memory to memory, bytes/s, in a workspace there or in one of its own; `None` where this machine has no room in memory, or another copysim works in it.
 ///
 /// # Errors
 /// `Interrupted`, or what is left behind and why.
-pub fn measure(system: System<'_>, corpus: &Corpus, engine: &Engine, options: &Options, cancel: &Cancel) -> Result<Option<u64>> {
-    let place = memory::place();
+pub fn measure(
+    system: System<'_>,
+    corpus: &Corpus,
+    engine: &Engine,
+    options: &Options,
+    memory: Option<&Workspace<'_>>,
+    cancel: &Cancel,
+) -> Result<Option<u64>> {
     if !engine.moves_bytes() || !has_room(system) {
         return Ok(None);
     }
     let Ok(part) = part_of(corpus) else { return Ok(None) };
-    let measured = memory::create(system, &place).and_then(|()| Workspace::open_or_create(system, &place)).and_then(|workspace| {
-        let fastest = in_workspace(system, &workspace, &part, engine, options, cancel);
-        drop(workspace);
-        fastest
-    });
-    // What another copysim uses is left alone.
-    memory::remove(system, &place)?;
+    let in_workspace = |workspace: &Workspace<'_>| in_workspace(system, workspace, &part, engine, options, cancel);
+    let measured = match memory {
+        Some(workspace) => in_workspace(workspace),
+        None => {
+            let place = memory::place();
+            let made = memory::create(system, &place).and_then(|()| Workspace::open_or_create(system, &place));
+            let measured = made.and_then(|workspace| in_workspace(&workspace));
+            // What another copysim uses is left alone.
+            memory::remove(system, &place)?;
+            measured
+        }
+    };
     match measured {
         Ok(fastest) => Ok(fastest),
         Err(error @ Error::Interrupted(_)) => Err(error),
@@ -65,10 +76,25 @@ fn in_workspace(
     cancel: &Cancel,
 ) -> Result<Option<u64>> {
     let from = workspace.create_corpus(&part.id())?;
+    let fastest = fastest(system, workspace, &from, part, engine, options, cancel);
+    drop(from);
+    workspace.remove_corpus(&part.id())?;
+    fastest
+}
+
+fn fastest(
+    system: System<'_>,
+    workspace: &Workspace<'_>,
+    from: &Handle,
+    part: &Corpus,
+    engine: &Engine,
+    options: &Options,
+    cancel: &Cancel,
+) -> Result<Option<u64>> {
     let path = workspace.corpus_path(&part.id());
-    generate(system, part, &from, &path, super::stage::makers(), &Counter::default(), cancel, &mut |_| Ok(()))?;
-    let manifest = Manifest::open(system.files, &from, &path)?.ok_or_else(|| Error::Internal("a corpus without its manifest".to_owned()))?;
-    let tree = system.files.open_dir(&from, FILES.as_ref()).during("open", Side::Source, &path)?;
+    generate(system, part, from, &path, super::stage::makers(), &Counter::default(), cancel, &mut |_| Ok(()))?;
+    let manifest = Manifest::open(system.files, from, &path)?.ok_or_else(|| Error::Internal("a corpus without its manifest".to_owned()))?;
+    let tree = system.files.open_dir(from, FILES.as_ref()).during("open", Side::Source, &path)?;
     let mut fastest: Option<u64> = None;
     for _ in 0..TIMES {
         let run = workspace.new_run()?;

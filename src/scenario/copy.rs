@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::course;
 use super::events::Event;
 use super::evidence::{Copier, Observed, Origin, conclude};
 use super::layout::Layout;
 use super::options::Options;
 use super::record;
 use super::stage::{Staged, makers};
+use super::traced;
 use super::window::{Place, Timed, Watched, Work};
 use crate::cache::evict::{Prepared, prepare};
 use crate::cache::flush::Written;
@@ -131,6 +133,8 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     cancel.check()?;
     let mut timed = window(job)?;
     record::window(job, &timed, phase);
+    traced::record(&watched, &timed, phase);
+    course::tell(&timed, watched.target.id, phase);
     if let Some(cache) = &cache {
         phase.cache = Some(record::cache(cache));
     }
@@ -263,7 +267,7 @@ fn observed(
         read_ns: is_own.then_some(read_ns),
         tool_bytes_per_s: job.tool_bytes_per_s,
         link_bytes_per_s: job.link_bytes_per_s(),
-        target_busy_ns: None,
+        target_busy_ns: phase.device.get(job.watched.target.id).and_then(|device| device.inflight_union_ns),
         own_io: moved.own,
         others_io: moved.others,
         hidden_processes: moved.has_hidden,

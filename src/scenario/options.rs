@@ -79,6 +79,8 @@ pub struct Options {
     pub strict: bool,
     /// Where one line for each file copied goes.
     pub samples: Option<PathBuf>,
+    /// Whether the kernel's block events are traced in the window.
+    pub block_trace: bool,
 }
 
 impl Default for Options {
@@ -106,6 +108,7 @@ impl Default for Options {
             label: None,
             strict: false,
             samples: None,
+            block_trace: false,
         }
     }
 }

@@ -50,11 +50,12 @@ impl Plan {
         }
         let settle = humantime::format_duration(self.options.settle_time());
         let trim = if self.options.state == State::Trimmed { "tell the drive of its free space, " } else { "" };
+        let traced = if self.options.block_trace { " and traced" } else { "" };
         for run in 1..=self.runs {
             for phase in &self.phases {
                 let work = if phase.from.is_some() { "copy" } else { "write" };
                 add(format!(
-                    "run {run}: {trim}flush, {cache}, wait until idle for {settle}; then, timed: {work} {} ({}) to {}, and flush",
+                    "run {run}: {trim}flush, {cache}, wait until idle for {settle}; then, timed{traced}: {work} {} ({}) to {}, and flush",
                     phase.corpus.id(),
                     Bytes(phase.corpus.byte_count()),
                     workspace.join("runs").display()

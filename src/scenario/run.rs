@@ -21,6 +21,7 @@ use super::window::{DriveCounters, Place, Watched};
 use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
+use crate::drive::block_trace::{self, Reads};
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, RunDir, Workspace};
 use crate::engine::Engine;
@@ -210,6 +211,9 @@ impl<'a> Bench<'a> {
         if freed.files > 0 {
             around.observer.on(Event::Notice(format!("removed from memory what a run that was killed had left: {freed}")));
         }
+        if block_trace::clean(host) > 0 {
+            around.observer.on(Event::Notice("ended the block trace that a run that was killed had left".to_owned()));
+        }
         let target = open_workspace(around, &plan.target)?;
         let (source, memory) = match Self::open_source(plan, around) {
             Ok(opened) => opened,
@@ -290,12 +294,13 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// How fast the engine itself is. Where the source lies in memory anyway, the workspace there is in use.
+    /// How fast the engine itself is.
     fn measure_engine(&self) -> Result<()> {
         let Around { system, observer, cancel, .. } = self.around;
-        let Some(copied) = self.plan.phases.iter().find(|phase| phase.from.is_some()).filter(|_| self.memory.is_none()) else { return Ok(()) };
+        let Some(copied) = self.plan.phases.iter().find(|phase| phase.from.is_some()) else { return Ok(()) };
+        let memory = self.memory.as_ref().map(|(workspace, _)| workspace);
         observer.on(Event::Waits("looking how fast the copier itself is".to_owned()));
-        self.tool_bytes_per_s.set(ceiling::measure(system, &copied.corpus, &self.engine, &self.plan.options, cancel)?);
+        self.tool_bytes_per_s.set(ceiling::measure(system, &copied.corpus, &self.engine, &self.plan.options, memory, cancel)?);
         Ok(())
     }
 
@@ -334,7 +339,7 @@ impl<'a> Bench<'a> {
 
     fn watched<'w>(&'w self, title: &'w str, source: Option<Place<'w>>) -> Watched<'w> {
         let Around { system, host, observer, cancel, .. } = self.around;
-        Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source }
+        Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source, traced: None }
     }
 
     fn target_place(&self) -> Place<'_> {
@@ -456,7 +461,14 @@ impl<'a> Bench<'a> {
         };
         let run = self.target.new_run()?;
         // A corpus in another place than the source's is not read from it.
-        let watched = self.watched(title, source.filter(|_| matches!(ready, Ready::OnSource(_))));
+        let source = source.filter(|_| matches!(ready, Ready::OnSource(_)));
+        let reads = match (&source, ready) {
+            (Some(place), _) => Reads::Drive(place.drive),
+            (None, Ready::OnTarget(_)) => Reads::Target,
+            (None, _) => Reads::Nothing,
+        };
+        let traced = plan.options.block_trace.then_some(reads);
+        let watched = Watched { traced, ..self.watched(title, source) };
         let job = Job {
             watched,
             options: &plan.options,

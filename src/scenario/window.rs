@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::events::{Event, Observer};
+use super::witness::{Seen, Witness};
 use crate::cache::flush::{Written, make_durable};
+use crate::drive::block_trace::{BlockTrace, Outcome, Reads};
 use crate::drive::counters::{Completions, NotQuiet, wait_until_quiet};
-use crate::drive::{CounterReader, Counters, Drive, Moved, Processes};
+use crate::drive::{CounterReader, Counters, Drive, KernelNames, Moved, Processes};
 use crate::error::{Error, Result};
 use crate::measure::Samples;
 use crate::measure::sampler::sampled;
@@ -27,6 +29,8 @@ const BASELINE: Duration = Duration::from_secs(2);
 pub struct DriveCounters {
     nearest: Option<CounterReader>,
     physical: Option<CounterReader>,
+    /// What the kernel calls it.
+    names: KernelNames,
 }
 
 impl DriveCounters {
@@ -36,7 +40,7 @@ impl DriveCounters {
         let nearest = drive.counted();
         let leaves: Vec<_> = drive.leaves().iter().map(|device| device.number).collect();
         let physical = (leaves != nearest).then(|| CounterReader::open(host, &leaves)).flatten();
-        Self { nearest: CounterReader::open(host, &nearest), physical }
+        Self { nearest: CounterReader::open(host, &nearest), physical, names: KernelNames::of(host, drive) }
     }
 
     /// What they say now, nearest first; a level that can't be read is left out.
@@ -85,6 +89,8 @@ pub struct Watched<'a> {
     pub target: Place<'a>,
     /// The drive that is read from, where it is another.
     pub source: Option<Place<'a>>,
+    /// Where the data of the work come from, for the trace of the kernel's block events; `None` where none was asked for.
+    pub traced: Option<Reads<'a>>,
 }
 
 /// What was read at one moment.
@@ -126,10 +132,16 @@ pub struct Timed<'a> {
     pub start_ns: u64,
     /// Progress over time.
     pub samples: Samples,
-    /// Processor time that sampling took, ns; `None` where nothing was sampled.
+    /// Processor time that sampling and tracing took, ns; `None` where neither was done.
     pub evidence_ns: Option<u64>,
     /// What the samples are of.
     pub series: Vec<(String, Measured)>,
+    /// How long the target had been busy at each sample, ns, by the kernel's estimate: an upper bound.
+    pub busy_ns: Vec<Option<i64>>,
+    /// What was seen beside the samples.
+    pub seen: Seen,
+    /// What came of the block trace; `None` where none was asked for.
+    pub trace: Option<Outcome>,
     before: Moment,
     after: Moment,
 }
@@ -248,20 +260,31 @@ impl<'a> Watched<'a> {
         }
         // What the sampler's thread needs, and no more: who watches need not be shared among threads.
         let counted: Vec<&DriveCounters> = self.places().map(|place| place.counted).collect();
+        let mut witness = Witness::new(system.clock, self.places().map(|place| (place.id, &place.counted.names)).collect());
         let look = || {
-            let mut values = vec![i64::try_from(counter.bytes()).ok()];
+            let number = |of: Option<u64>| of.and_then(|value| i64::try_from(value).ok());
+            let mut values = vec![number(Some(counter.bytes()))];
+            let counted: Vec<Option<Counters>> = counted.iter().map(|counters| counters.read()[0]).collect();
             for counters in &counted {
-                let counters = counters.read()[0];
-                values.push(counters.and_then(|counters| i64::try_from(counters.read_bytes).ok()));
-                values.push(counters.and_then(|counters| i64::try_from(counters.written_bytes).ok()));
+                values.push(number(counters.map(|counters| counters.read_bytes)));
+                values.push(number(counters.map(|counters| counters.written_bytes)));
             }
+            // Behind the series that are kept: how long the target was busy.
+            values.push(number(counted[0].map(|counters| counters.io_ticks_ns)));
+            witness.look(counter.bytes(), &counted);
             values
         };
+        let trace = self.traced.map(|reads| BlockTrace::start(self.host, self.target.drive, reads, None));
+        let tracing = trace.as_ref().and_then(|trace| trace.as_ref().ok());
         let mut opened: Option<(u64, Moment)> = None;
         let watched_work = || {
             let mut open = || {
                 let moment = self.look();
-                opened = Some((system.clock.now_ns(), moment));
+                let start = system.clock.now_ns();
+                opened = Some((start, moment));
+                if let Some(trace) = tracing {
+                    trace.open(start);
+                }
             };
             let mut done = run(&mut open);
             let start = opened.as_ref().map_or_else(|| system.clock.now_ns(), |(start, _)| *start);
@@ -270,22 +293,34 @@ impl<'a> Watched<'a> {
                 Some(written) => self.flush(&written, &mut done, start),
                 None => (not_flushed("none", None, Answer::Unknown), None),
             };
+            if let Some(trace) = tracing {
+                trace.close(start + durable_ns.unwrap_or(returned_ns));
+            }
             (done, returned_ns, durable_ns, flush)
         };
+        let begun_ns = system.clock.now_ns();
         let (ended, samples, evidence_ns) = if self.evidence {
-            let (ended, samples, used_ns) = sampled(system.clock, series.len(), look, watched_work);
+            let (ended, samples, used_ns) = sampled(system.clock, series.len() + 1, look, watched_work);
             (ended, samples, Some(used_ns))
         } else {
             series.clear();
             (watched_work(), Samples::default(), None)
         };
         let after = self.look();
+        let trace = trace.map(|trace| trace.map_or_else(Outcome::none, BlockTrace::finish));
+        let evidence_ns = match (evidence_ns, trace.as_ref().map(|outcome| outcome.cpu_ns)) {
+            (None, None) => None,
+            (sampled, traced) => Some(sampled.unwrap_or(0) + traced.unwrap_or(0)),
+        };
         observer.on(Event::Ends);
         let (done, returned_ns, durable_ns, flush) = ended;
         let Some((start_ns, before)) = opened else {
             return Err(done.failure.unwrap_or_else(|| Error::Internal("the window was never opened".to_owned())));
         };
-        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, evidence_ns, series, before, after })
+        let mut samples = samples.since(start_ns - begun_ns);
+        let busy_ns = samples.values.pop().unwrap_or_default();
+        let seen = if self.evidence { witness.finish(start_ns, start_ns + flush_begins(&samples)) } else { Seen::default() };
+        Ok(Timed { done, returned_ns, durable_ns, flush, start_ns, samples, evidence_ns, series, busy_ns, seen, trace, before, after })
     }
 
     fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {
@@ -322,6 +357,18 @@ impl<'a> Watched<'a> {
             Err(reason) => (None, Some(reason.to_string())),
         }
     }
+}
+
+/// When the work was done and the target had taken nearly all that it took: what follows is the flush, whose silence is no stall.
+fn flush_begins(samples: &Samples) -> u64 {
+    let done = |column: &Vec<Option<i64>>| {
+        let (first, last) = (column.iter().flatten().next()?, column.iter().flatten().next_back()?);
+        let nearly = last - (last - first) / 100;
+        column.iter().position(|value| value.is_some_and(|value| value >= nearly))
+    };
+    // The work, and what the target wrote.
+    let at = [samples.values.first(), samples.values.get(2)].into_iter().flatten().filter_map(done).max();
+    at.and_then(|index| samples.t_ns.get(index)).copied().unwrap_or(u64::MAX / 2)
 }
 
 fn not_flushed(method: &str, volatile_cache: Option<bool>, reaches_medium: Answer) -> Flush {

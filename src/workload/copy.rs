@@ -44,7 +44,7 @@ pub struct Slow {
 pub struct Copied<'a> {
     /// The calls of all threads.
     pub calls: Calls<'a>,
-    /// Time of all threads between the first and the last moment of each, ns: calls and what lay outside.
+    /// The time of the copy, once for each thread, ns: calls and what lay outside.
     pub thread_ns: u64,
     /// Files copied.
     pub files: u64,
@@ -61,6 +61,7 @@ pub struct Copied<'a> {
 /// Sums of one thread.
 struct Worker<'a> {
     calls: Calls<'a>,
+    /// When the copy began, for all threads alike.
     started_ns: u64,
     files: u64,
     bytes: u64,
@@ -69,8 +70,8 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(clock: &'a dyn Clock) -> Self {
-        Self { calls: Calls::new(clock), started_ns: clock.now_ns(), files: 0, bytes: 0, slowest: BinaryHeap::new(), failure: None }
+    fn new(clock: &'a dyn Clock, started_ns: u64) -> Self {
+        Self { calls: Calls::new(clock), started_ns, files: 0, bytes: 0, slowest: BinaryHeap::new(), failure: None }
     }
 
     fn done(&mut self, path: &Path, bytes: u64, ns: u64) {
@@ -112,7 +113,7 @@ pub fn copy_tree<'a>(trees: Trees<'_>, manifest: &Manifest, engine: &Engine, thr
 }
 
 fn by_command<'a>(trees: Trees<'_>, manifest: &Manifest, command: &Command, clock: &'a dyn Clock) -> Copied<'a> {
-    let mut worker = Worker::new(clock);
+    let mut worker = Worker::new(clock, clock.now_ns());
     let end = |worker: Worker<'a>| finish(vec![worker], None, clock);
     if let Err(error) = command.run(trees, &mut worker.calls) {
         worker.failure = Some(error);
@@ -127,7 +128,7 @@ fn by_command<'a>(trees: Trees<'_>, manifest: &Manifest, command: &Command, cloc
 fn by_files<'a>(trees: Trees<'_>, manifest: &Manifest, engine: &dyn FileEngine, threads: usize, order: Order, clock: &'a dyn Clock) -> Copied<'a> {
     let first = FirstDone { clock, start: clock.now_ns(), after: AtomicU64::new(0) };
     let workers = if threads == 1 {
-        let mut worker = Worker::new(clock);
+        let mut worker = Worker::new(clock, first.start);
         let mut buffer = Vec::new();
         let outcome = each_file(trees, manifest, order, &mut |path, directories| {
             make_directories(trees, directories, &mut worker.calls)?;
@@ -158,18 +159,22 @@ fn in_parallel<'a>(
             .map(|_| {
                 let receive: Receiver<PathBuf> = receive.clone();
                 scope.spawn(move || {
-                    let mut worker = Worker::new(clock);
+                    let mut worker = Worker::new(clock, first.start);
                     let mut buffer = Vec::new();
+                    // Since when this thread has had nothing to do: its own start, files that are not handed out yet and the other threads' end take time.
+                    let mut idle_since = first.start;
                     for path in receive {
                         if stop.load(Ordering::Relaxed) {
                             break;
                         }
+                        worker.calls.add(Op::Idle, clock.now_ns() - idle_since);
                         if let Err(error) = copy_one(trees, engine, &path, &mut worker, &mut buffer, first) {
                             worker.failure = Some(error);
                             stop.store(true, Ordering::Relaxed);
                         }
+                        idle_since = clock.now_ns();
                     }
-                    worker
+                    (worker, idle_since)
                 })
             })
             .collect();
@@ -182,12 +187,17 @@ fn in_parallel<'a>(
             if send.send(path.to_path_buf()).is_ok() { Ok(()) } else { Err(Error::Internal("the copying threads ended early".to_owned())) }
         });
         drop(send);
+        let joined: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        let end = clock.now_ns();
         let mut workers: Vec<Worker<'a>> = Vec::new();
-        for handle in handles {
-            match handle.join() {
-                Ok(worker) => workers.push(worker),
+        for ended in joined {
+            match ended {
+                Ok((mut worker, idle_since)) => {
+                    worker.calls.add(Op::Idle, end - idle_since);
+                    workers.push(worker);
+                }
                 Err(_) => {
-                    let mut lost = Worker::new(clock);
+                    let mut lost = Worker::new(clock, first.start);
                     lost.failure = Some(Error::Internal("a copying thread ended early".to_owned()));
                     workers.push(lost);
                 }
@@ -205,11 +215,14 @@ fn in_parallel<'a>(
 }
 
 fn finish<'a>(workers: Vec<Worker<'a>>, first_done_ns: Option<u64>, clock: &'a dyn Clock) -> Copied<'a> {
-    let now = clock.now_ns();
     let mut sum = Copied { calls: Calls::new(clock), thread_ns: 0, files: 0, bytes: 0, first_done_ns, slowest: Vec::new(), failure: None };
-    for worker in workers {
-        sum.calls.merge(&worker.calls);
-        sum.thread_ns += now - worker.started_ns;
+    let started_ns: Vec<u64> = workers.iter().map(|worker| worker.started_ns).collect();
+    for (index, worker) in workers.into_iter().enumerate() {
+        if index == 0 {
+            sum.calls = worker.calls;
+        } else {
+            sum.calls.merge(&worker.calls);
+        }
         sum.files += worker.files;
         sum.bytes += worker.bytes;
         sum.slowest.extend(worker.slowest.into_iter().map(|slow| slow.0));
@@ -220,6 +233,9 @@ fn finish<'a>(workers: Vec<Worker<'a>>, first_done_ns: Option<u64>, clock: &'a d
     }
     sum.slowest.sort_by(|a, b| b.cmp(a));
     sum.slowest.truncate(SLOWEST);
+    // Adding up takes time of the window, too: it is outside calls.
+    let end = clock.now_ns();
+    sum.thread_ns = started_ns.into_iter().map(|started| end - started).sum();
     sum
 }
 
@@ -312,7 +328,7 @@ pub fn write_generated<'a>(trees: Trees<'_>, corpus: &Corpus, makers: usize, clo
         stream.fill_ahead();
         open_window();
         let first = FirstDone { clock, start: clock.now_ns(), after: AtomicU64::new(0) };
-        let mut worker = Worker::new(clock);
+        let mut worker = Worker::new(clock, first.start);
         let mut writer = TargetWriter::new(trees);
         let mut last = String::new();
         let (mut file_start, mut waited) = (clock.now_ns(), stream.waited_ns());

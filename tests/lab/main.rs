@@ -13,16 +13,19 @@
 mod lab;
 
 mod capacity_holds;
+mod curves_hold;
 mod evidence_fails;
 mod failures_hold;
 mod faults_hold;
 mod file_systems_hold;
+mod link_holds;
 mod program;
 mod proofs_hold;
 mod signals_hold;
 mod speed_holds;
 mod truth_holds;
 mod user_holds;
+mod where_holds;
 
 use std::fs::{File, OpenOptions};
 use std::io;

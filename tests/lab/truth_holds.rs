@@ -213,8 +213,7 @@ fn every_engine_copies_what_it_says_and_its_time_adds_up() {
         let expected = returned * threads + durable - returned;
         let sum = calls + phase.number("/time/outside_ns");
         println!("{engine}, {threads} threads: {:.4} of the time is accounted for; {}", ratio(sum, expected), phase["time"]);
-        // Threads start one after another; what each of them spent is counted from there.
-        assert!(near(ratio(sum, expected), 1.0, if threads == 1 { 0.005 } else { 0.05 }), "{sum} {expected}");
+        assert!(near(ratio(sum, expected), 1.0, 0.005), "{sum} {expected}");
         let truth = Truth::after(&lab.log, phase.opened_ns());
         hold_counters(phase, "d0", &lab.log, &truth);
     }

@@ -32,8 +32,9 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
     let because = because.join("; ");
     let impossible = link.zip(seen.durable_ns).is_some_and(|(link, ns)| copied(ns) > link as f64 * TOLERANCE);
     let limited = tool_share > TOOL_SHARE || headroom.is_some_and(|headroom| headroom < HEADROOM);
-    if impossible {
-        found.flags.push(flags::IMPOSSIBLE_RATE.flag(Some(&because), None));
+    if let (true, Some(link), Some(ns)) = (impossible, link, seen.durable_ns) {
+        let figures = format!("{} over a link of {}", rate(seen.bytes, ns), rate(link, SECOND_NS));
+        found.flags.push(flags::IMPOSSIBLE_RATE.flag(Some(&figures), None));
     }
     if limited {
         found.flags.push(flags::TOOL_LIMITED.flag(Some(&because), None));
