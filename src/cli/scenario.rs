@@ -54,23 +54,24 @@ pub fn run(args: Args) -> Outcome {
     let request = Request { scenario: &args.name, target: args.target.as_deref(), source: args.source.as_deref(), options };
     let plan = Plan::resolve(request, OS, &host, &environment)?;
     store::prepare(OS.files, &results)?;
-    let keeper = Keeper { results, identify, saved: RefCell::default(), failure: RefCell::default() };
+    let keeper = Keeper::new(results, identify);
     let save = |document: &Document| keeper.save(document);
     let around = Around { system: OS, host: &host, observer: &watch, cancel: &cancel, save: &save };
     let (document, outcome) = carry_out(&plan, around, copysim_itself());
     // What is shown is what is kept, so that `report` shows the same again.
     let shown = if was_begun(&document, &outcome) { show(&masked(&document, identify)?, args.json.as_deref()) } else { Ok(()) };
-    if let Some(path) = keeper.saved.into_inner() {
+    let (saved, failure) = keeper.into_parts();
+    if let Some(path) = saved {
         output::note(&format!("result: {}", path.display()));
     }
     outcome?;
-    keeper.failure.into_inner().map_or(Ok(()), Err)?;
+    failure.map_or(Ok(()), Err)?;
     shown?;
     Ok(document.exit_code.unwrap_or(0))
 }
 
 /// Keeps the record where it was wished, or else where temporary files are: what was measured is not lost because a place was.
-struct Keeper {
+pub(super) struct Keeper {
     results: PathBuf,
     identify: bool,
     saved: RefCell<Option<PathBuf>>,
@@ -79,7 +80,16 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn save(&self, document: &Document) -> Result<()> {
+    pub(super) fn new(results: PathBuf, identify: bool) -> Self {
+        Self { results, identify, saved: RefCell::default(), failure: RefCell::default() }
+    }
+
+    /// Where the record is, and why it is not where it was wished.
+    pub(super) fn into_parts(self) -> (Option<PathBuf>, Option<Error>) {
+        (self.saved.into_inner(), self.failure.into_inner())
+    }
+
+    pub(super) fn save(&self, document: &Document) -> Result<()> {
         let document = masked(document, self.identify)?;
         let (path, failure) = match store::save(&document, &self.results) {
             Ok(path) => (path, None),
@@ -92,7 +102,7 @@ impl Keeper {
 }
 
 /// The text view where a run was begun, and the JSON where it was asked for.
-fn show(document: &Document, json: Option<&Path>) -> Result<()> {
+pub(super) fn show(document: &Document, json: Option<&Path>) -> Result<()> {
     if json == Some(Path::new("-")) {
         return output::print(&report::render(document, "json")?);
     }

@@ -37,6 +37,13 @@ pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
     preparing.saturating_add(repeated.saturating_mul(once))
 }
 
+/// Whether so long a time, or so much of a file system of `total_bytes`, needs a question.
+#[must_use]
+pub fn is_much(time_ns: u64, space_bytes: u64, total_bytes: Option<u64>) -> bool {
+    u128::from(time_ns) > LONG.as_nanos()
+        || total_bytes.is_some_and(|total| u128::from(space_bytes) * 100 > u128::from(total) * u128::from(LARGE_PERCENT))
+}
+
 /// How many times longer a plan takes, or fills the drive by more, than what needs no question. `total_bytes` is the size of the target's file system.
 fn excess(plan: &Plan, rate: Note, staging_bytes: u64, total_bytes: Option<u64>) -> f64 {
     let long = estimate_ns(plan, rate, staging_bytes) as f64 / LONG.as_nanos() as f64;
@@ -94,12 +101,16 @@ pub fn needs_probe(plan: &Plan) -> bool {
 pub fn probe(system: System<'_>, workspace: &Workspace<'_>, plan: &Plan, cancel: &Cancel) -> Result<Note> {
     let run = workspace.new_run()?;
     let wanted: u64 = plan.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
-    let written = write_probe(system, &run, wanted.min(PROBE_BYTES), cancel);
+    let written = write_probe(system, &run, wanted, cancel);
     workspace.remove(run)?;
     written
 }
 
-fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -> Result<Note> {
+/// Writes up to 256 MB, at most `wanted`, into a run's directory, flushed, for at most about 20 s.
+///
+/// # Errors
+/// What the system answered, or `Interrupted`.
+pub fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -> Result<Note> {
     const PIECE: u64 = 16_000_000;
     const NAME: &str = "probe";
     let random = ContentSpec::of(ContentKind::Random);
@@ -107,6 +118,7 @@ fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -
     // Data that no other probe has written: a drive that knows its own data would take them in no time.
     let seed = system.clock.wall().as_nanosecond().to_le_bytes();
     let key = *blake3::hash(&seed).as_bytes();
+    let wanted = wanted.min(PROBE_BYTES);
     let path = run.path.join(NAME);
     let file = system.files.create(&run.dir, Path::new(NAME), 0o644).during("create", Side::Target, &path)?;
     let start = system.clock.now_ns();

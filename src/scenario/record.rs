@@ -52,7 +52,7 @@ pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
 }
 
 /// What every window has: its ends, what was done, counters, waits, latencies, timeline.
-pub(super) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, phase: &mut Phase) {
+pub(crate) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, phase: &mut Phase) {
     let done = &timed.done;
     let calls = &done.calls;
     phase.start_ns = timed.start_ns.saturating_sub(began_ns);
@@ -129,7 +129,7 @@ pub(super) fn device(counters: &Counters) -> DeviceCounters {
     }
 }
 
-pub(super) fn cache(prepared: &Prepared) -> Cache {
+pub(crate) fn cache(prepared: &Prepared) -> Cache {
     Cache {
         method: prepared.method.clone(),
         data: prepared.data,

@@ -602,5 +602,11 @@ fn open_workspace<'a>(around: Around<'a>, directory: &Path) -> Result<Workspace<
         around.observer.on(Event::Notice(format!("removed what a run that was killed had left: {}", leftovers.removal)));
     }
     remove_unfinished(around.system, &workspace, around.observer)?;
+    if let Some(check) = workspace.capacity_checks()?.first() {
+        around.observer.on(Event::Notice(format!(
+            "{} takes space: test data of a capacity check; capacity goes on with them, clean removes them",
+            check.path.display()
+        )));
+    }
     Ok(workspace)
 }
