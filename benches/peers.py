@@ -15,7 +15,7 @@ With --image SIZE all of it happens on an ext4 file system of its own in a file 
 the cache. The blocks of a virtual or thin-provisioned disk are slower when they are written for the first time, and whoever happens to get such blocks
 looks slow; in a small image both get blocks that were written before.
 
-It needs root (to drop caches), GNU coreutils and findutils, and on PATH: fio (a package of every distribution), xcp and b3sum (cargo install xcp b3sum).
+It needs root (to drop caches), GNU coreutils and findutils, and on PATH: fio and f3 (packages of every distribution), xcp and b3sum (cargo install xcp b3sum).
 It writes to one new directory below --dir, which it removes at the end and on Ctrl-C. How fast content is made is measured by `cargo bench --bench content`.
 """
 
@@ -338,12 +338,104 @@ def start_up(bench):
     return [bench.against("list", "fio --version", 1.5, subject, peer, pairs=max(100, bench.options.pairs))]
 
 
+# A file system of its own, so that both fill the same space.
+IMAGE_BYTES = 2 * 10**9
+# At least 0.95 times the peer's rate.
+CAPACITY_LIMIT = round(1 / 0.95, 4)
+
+
+class Image:
+    """An ext4 of 2 GB on a loop device past the page cache."""
+
+    def __init__(self, bench, name):
+        self.bench, self.file, self.point = bench, bench.directory / f"{name}.img", bench.directory / name
+
+    def __enter__(self):
+        # Written once, so that no run waits for space to be found.
+        with self.file.open("wb") as file:
+            for _ in range(IMAGE_BYTES // MIB):
+                file.write(bytes(MIB))
+        self.point.mkdir()
+        self.bench.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", self.file)
+        said = subprocess.run(["losetup", "--find", "--show", "--direct-io=on", self.file], capture_output=True, text=True, check=True)
+        self.device = said.stdout.strip()
+        self.bench.run("mount", self.device, self.point)
+        return self.point
+
+    def __exit__(self, *_):
+        self.bench.child = None
+        subprocess.run(["umount", self.point], check=False)
+        subprocess.run(["losetup", "-d", self.device], check=False)
+        self.file.unlink()
+        self.point.rmdir()
+
+
+def check_capacity(bench, point, *options):
+    """Runs a check of the capacity; its phases by name."""
+    record, results = bench.directory / "record.json", bench.directory / "results"
+    bench.run(bench.copysim, "capacity", point, "--yes", "--quiet", "--results", results, "--json", record, *options)
+    phases = {phase["name"]: phase for phase in json.loads(record.read_text())["runs"][0]["phases"]}
+    record.unlink()
+    return phases
+
+
+def per_byte(phase):
+    """Seconds that a gigabyte takes: two programs leave a different rest."""
+    return phase["window"]["durable_ns"] / phase["bytes"]
+
+
+def written_by_f3(point):
+    return sum(path.stat().st_size for path in point.glob("*.h2w"))
+
+
+def capacity_write(bench):
+    """Filling a drive runs at 0.95 times the rate of f3write at least."""
+    with Image(bench, "filled") as point:
+
+        def subject():
+            bench.prepare(bench.copysim)
+            phases = check_capacity(bench, point)
+            bench.remove(bench.directory / "results")
+            return per_byte(phases["write"])
+
+        def peer():
+            bench.prepare("f3write")
+            seconds, _ = bench.run("f3write", point)
+            size = written_by_f3(point)
+            bench.remove(*point.glob("*.h2w"))
+            return seconds * 1e9 / size
+
+        return [bench.against("capacity-write", "f3write, seconds for each GB", CAPACITY_LIMIT, subject, peer)]
+
+
+def capacity_read(bench):
+    """Reading test data again and judging them runs at 0.95 times the rate of f3read at least."""
+    with Image(bench, "ours") as ours, Image(bench, "theirs") as theirs:
+        check_capacity(bench, ours, "--keep")
+        bench.run("f3write", theirs)
+
+        def subject():
+            bench.prepare(bench.copysim)
+            return per_byte(check_capacity(bench, ours, "--keep")["read"])
+
+        def peer():
+            bench.prepare("f3read")
+            seconds, _ = bench.run("f3read", theirs)
+            return seconds * 1e9 / written_by_f3(theirs)
+
+        claim = bench.against("capacity-read", "f3read, seconds for each GB", CAPACITY_LIMIT, subject, peer)
+        bench.remove(bench.directory / "results")
+        return [claim]
+
+
 CLAIMS = {
     "generate": (generate, ["fio"]),
     "copy": (copy, ["cp", "sync"]),
     "threads": (threads, ["xcp", "sync"]),
     "verify": (verify, ["b3sum", "find", "xargs"]),
     "small-files": (small_files, []),
+    "capacity-write": (capacity_write, ["f3write", "losetup"]),
+    "capacity-read": (capacity_read, ["f3read", "f3write", "losetup"]),
     "list": (start_up, ["fio"]),
 }
 
@@ -428,7 +520,7 @@ def parse():
         raise Refused("dropping caches needs root: run this as root")
     missing = sorted({program for name in options.names for program in CLAIMS[name][1] if not shutil.which(program)})
     if missing:
-        raise Refused(f"not on PATH: {', '.join(missing)}. fio is a package of every distribution; the others: cargo install xcp b3sum")
+        raise Refused(f"not on PATH: {', '.join(missing)}. fio and f3 are packages of every distribution; the others: cargo install xcp b3sum")
     return options
 
 

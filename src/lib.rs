@@ -7,6 +7,7 @@
 //! ```
 
 pub mod cache;
+pub mod capacity;
 pub mod catalogue;
 pub mod cli;
 pub mod corpus;

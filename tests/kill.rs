@@ -307,21 +307,25 @@ fn a_source_in_memory_that_a_kill_left_is_removed_by_the_next_start_of_any_scena
             return eprintln!("skipped: the program can't be started as another user here");
         }
     }
-    let memory = PathBuf::from(format!("/dev/shm/copysim-{}", place.user.unwrap_or_else(|| rustix::process::geteuid().as_raw())));
+    let prefix = format!("copysim-{}-", place.user.unwrap_or_else(|| rustix::process::geteuid().as_raw()));
+    let in_memory = || -> Vec<PathBuf> {
+        let entries = fs::read_dir("/dev/shm").into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+        entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix))).collect()
+    };
     let other = place.root.path().join("outside");
     for scenario in ["jpg-same-drive", "jpg-cross-drive"] {
         let running = place.start("jpg-cross-drive", &place.stick(), "run 1 of 9: copying", &["--settle", "0s"]);
-        if !memory.exists() {
+        if in_memory().is_empty() {
             running.signal(Signal::KILL);
             running.ends();
             return eprintln!("skipped: there is too little memory for a source in it");
         }
         running.signal(Signal::KILL);
         running.ends();
-        assert!(memory.join("copysim-workspace/corpora").join(CORPUS).exists());
+        assert!(in_memory()[0].join("copysim-workspace/corpora").join(CORPUS).exists());
         // On another drive, or another directory of it.
         let said = place.ends(&["scenario", scenario, other.to_str().unwrap(), "--scale", "0.05%", "--runs", "1", "--settle", "0s"], 0);
         assert!(said.contains("removed from memory what a run that was killed had left: 8"), "{said}");
-        assert!(!memory.exists());
+        assert_eq!(in_memory(), Vec::<PathBuf>::new());
     }
 }

@@ -71,6 +71,14 @@ fn a_failure_is_said_first_with_its_reason() {
 }
 
 #[test]
+fn a_faked_size_is_said_first_and_no_rate_is_given() {
+    let text = text(&records::faked());
+    assert_eq!(text.lines().next().unwrap(), "FAKED: This drive holds 7.90 GB of the 62.0 GB it claims: from there on it overwrites what was");
+    assert_eq!(text.matches("DATA DIFFER:").count() + text.matches("FAILED:").count(), 0, "said once: {text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
 fn a_cliff_a_stall_and_a_reset_are_said_with_their_place() {
     insta::assert_snapshot!(text(&records::cliff()));
 }

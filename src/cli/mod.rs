@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand, no logic of its own. Parsing, printing and asking happen here and nowhere else.
 
+mod capacity;
 mod clean;
 mod completions;
 mod corpus;
@@ -28,12 +29,14 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 I/O or internal error · 2 usage, plan or target refused · 3 with --strict: an invalidating flag · \
-4 data differ · 130/143 ended by a signal";
+4 data differ, or the capacity is faked · 130/143 ended by a signal";
 
 #[derive(Subcommand)]
 enum Command {
     /// Measures: copies a corpus as a person would and says how long it takes.
     Scenario(scenario::Args),
+    /// Checks whether a drive holds what it claims: fills it, reads it again, unmasks fakes.
+    Capacity(capacity::Args),
     /// Makes, digests and verifies corpora; takes the shape of a real folder.
     #[command(subcommand)]
     Corpus(corpus::Command),
@@ -68,6 +71,7 @@ pub fn main() -> u8 {
     };
     let done = match cli.command {
         Command::Scenario(args) => scenario::run(args),
+        Command::Capacity(args) => capacity::run(args),
         Command::Corpus(command) => corpus::run(command),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),

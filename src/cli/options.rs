@@ -46,7 +46,7 @@ pub struct Measuring {
     /// Bring the free space of the drive into a state first
     #[arg(long, value_enum, default_value_t = StateArg::AsIs)]
     state: StateArg,
-    /// After the runs do the same work once more with data that the drive has never seen: a drive that keeps equal data once shows then
+    /// Do the same work once more with data that the drive has never seen: a drive that keeps equal data once shows then
     #[arg(long)]
     control: bool,
     /// No run begins later than this after the first

@@ -15,9 +15,8 @@ const HANG: usize = 6;
 pub struct Args {
     /// A scenario or the path of a scenario file
     name: String,
-    /// The directory whose drive would be measured
-    #[arg(default_value = ".")]
-    target: PathBuf,
+    /// The directory whose drive would be measured [default: the current one]
+    target: Option<PathBuf>,
     /// The directory to copy from in cross-drive scenarios
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
@@ -26,7 +25,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Outcome {
-    let plan = scenario::resolve(&args.name, &args.target, args.source.as_deref(), args.measuring)?;
+    let plan = scenario::resolve(&args.name, args.target.as_deref(), args.source.as_deref(), args.measuring)?;
     let lines = plan.text().lines().map(|line| wrap(&printable(line), WIDTH, HANG) + "\n").collect::<String>();
     output::print(&lines)?;
     Ok(0)

@@ -20,9 +20,8 @@ use crate::{Context, Side};
 pub struct Args {
     /// A scenario (see `copysim list`) or the path of a scenario file
     name: String,
-    /// The directory whose drive is measured
-    #[arg(default_value = ".")]
-    target: PathBuf,
+    /// The directory whose drive is measured [default: the current one]
+    target: Option<PathBuf>,
     /// The directory to copy from in cross-drive scenarios [default: memory, else the generator]
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
@@ -52,26 +51,27 @@ pub fn run(args: Args) -> Outcome {
     let cancel = signals::cancel()?;
     let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel));
     let host = Host::real();
-    let request = Request { scenario: &args.name, target: &args.target, source: args.source.as_deref(), options };
+    let request = Request { scenario: &args.name, target: args.target.as_deref(), source: args.source.as_deref(), options };
     let plan = Plan::resolve(request, OS, &host, &environment)?;
     store::prepare(OS.files, &results)?;
-    let keeper = Keeper { results, identify, saved: RefCell::default(), failure: RefCell::default() };
+    let keeper = Keeper::new(results, identify);
     let save = |document: &Document| keeper.save(document);
     let around = Around { system: OS, host: &host, observer: &watch, cancel: &cancel, save: &save };
     let (document, outcome) = carry_out(&plan, around, copysim_itself());
     // What is shown is what is kept, so that `report` shows the same again.
     let shown = if was_begun(&document, &outcome) { show(&masked(&document, identify)?, args.json.as_deref()) } else { Ok(()) };
-    if let Some(path) = keeper.saved.into_inner() {
+    let (saved, failure) = keeper.into_parts();
+    if let Some(path) = saved {
         output::note(&format!("result: {}", path.display()));
     }
     outcome?;
-    keeper.failure.into_inner().map_or(Ok(()), Err)?;
+    failure.map_or(Ok(()), Err)?;
     shown?;
     Ok(document.exit_code.unwrap_or(0))
 }
 
 /// Keeps the record where it was wished, or else where temporary files are: what was measured is not lost because a place was.
-struct Keeper {
+pub(super) struct Keeper {
     results: PathBuf,
     identify: bool,
     saved: RefCell<Option<PathBuf>>,
@@ -80,7 +80,16 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn save(&self, document: &Document) -> Result<()> {
+    pub(super) fn new(results: PathBuf, identify: bool) -> Self {
+        Self { results, identify, saved: RefCell::default(), failure: RefCell::default() }
+    }
+
+    /// Where the record is, and why it is not where it was wished.
+    pub(super) fn into_parts(self) -> (Option<PathBuf>, Option<Error>) {
+        (self.saved.into_inner(), self.failure.into_inner())
+    }
+
+    pub(super) fn save(&self, document: &Document) -> Result<()> {
         let document = masked(document, self.identify)?;
         let (path, failure) = match store::save(&document, &self.results) {
             Ok(path) => (path, None),
@@ -93,7 +102,7 @@ impl Keeper {
 }
 
 /// The text view where a run was begun, and the JSON where it was asked for.
-fn show(document: &Document, json: Option<&Path>) -> Result<()> {
+pub(super) fn show(document: &Document, json: Option<&Path>) -> Result<()> {
     if json == Some(Path::new("-")) {
         return output::print(&report::render(document, "json")?);
     }
@@ -134,7 +143,7 @@ pub fn copysim_itself() -> crate::result::Copysim {
 }
 
 /// Kept here so that `plan` resolves exactly as a measurement would.
-pub fn resolve(name: &str, target: &Path, source: Option<&Path>, measuring: Measuring) -> Result<Plan, Error> {
+pub fn resolve(name: &str, target: Option<&Path>, source: Option<&Path>, measuring: Measuring) -> Result<Plan, Error> {
     let request = Request { scenario: name, target, source, options: measuring.resolve() };
     Plan::resolve(request, OS, &Host::real(), &Environment::of_process())
 }

@@ -19,6 +19,14 @@ const ONE_REQUEST_NS: u64 = 500_000_000;
 /// # Errors
 /// What the system answered.
 pub fn cancel() -> Result<Arc<Cancel>> {
+    cancel_saying("stopping: what was written is removed, what was measured is kept (again to stop at once)")
+}
+
+/// The same, with what becomes of the work in words.
+///
+/// # Errors
+/// What the system answered.
+pub fn cancel_saying(words: &'static str) -> Result<Arc<Cancel>> {
     let cancel = Arc::new(Cancel::default());
     let raised = Arc::clone(&cancel);
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).during("listen for", Side::Host, "signals")?;
@@ -36,7 +44,7 @@ pub fn cancel() -> Result<Arc<Cancel>> {
             }
             first_ns = now;
             raised.request(signal);
-            output::note("stopping: what was written is removed, what was measured is kept (again to stop at once)");
+            output::note(words);
         }
     });
     Ok(cancel)

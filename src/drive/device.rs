@@ -68,6 +68,8 @@ pub struct Device {
     pub links: Vec<Hop>,
     /// For a loop device: the file that it shows.
     pub backing_file: Option<PathBuf>,
+    /// Whether what it stores is in this machine's memory: a RAM disk, or a loop device over a file there.
+    pub in_memory: bool,
     /// For a loop device: whether it reads and writes past the page cache.
     pub direct_io: Option<bool>,
     /// The devices that it lies on: those under a loop device's file, the members of a RAID, the disk of an encrypted volume.
@@ -138,8 +140,19 @@ impl<'h> Lookup<'h> {
 
     /// The whole disks on which a file system lies directly.
     pub fn of_mount(&mut self, mount: &Mount) -> Vec<Device> {
+        if mount.fs_type == "overlay" {
+            return self.of_overlay(mount);
+        }
         let numbers = if mount.device.0 == 0 { self.of_anonymous(mount) } else { vec![mount.device] };
         self.each(numbers)
+    }
+
+    /// What is written to an overlay goes to its upper directory, where that can be seen from here and is no overlay itself.
+    fn of_overlay(&mut self, mount: &Mount) -> Vec<Device> {
+        let upper = mount.options.split(',').find_map(|option| option.strip_prefix("upperdir=")).map(PathBuf::from);
+        let upper = upper.and_then(|path| self.host.resolve(path));
+        let holding = upper.and_then(|path| mounts::holding(self.mounts, &path, None)).filter(|holding| holding.fs_type != "overlay");
+        holding.map(|holding| self.of_mount(holding)).unwrap_or_default()
     }
 
     /// The whole disks under a resolved path.
@@ -223,6 +236,12 @@ impl<'h> Lookup<'h> {
         let yes_or_no = |fact: &str| host.number(directory.join(fact)).map(|value| value != 0);
         let backing_file = host.bytes(directory.join("loop/backing_file")).map(backing_path);
         let transport = transport(directory);
+        let is_ram = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+        let in_memory = name.strip_prefix("zram").or_else(|| name.strip_prefix("ram")).is_some_and(is_ram)
+            || backing_file
+                .as_deref()
+                .and_then(|file| mounts::holding(self.mounts, file, None))
+                .is_some_and(|mount| mounts::in_memory(&mount.fs_type));
         let members = directory.join("slaves");
         let members: Vec<DeviceNumber> = host.names(&members).iter().filter_map(|name| self.number_at(&members.join(name))).collect();
         let under = match &backing_file {
@@ -272,6 +291,7 @@ impl<'h> Lookup<'h> {
             links,
             place: directory.to_owned(),
             direct_io: yes_or_no("loop/dio"),
+            in_memory,
             backing_file,
             under,
             name,

@@ -1,11 +1,11 @@
 //! Wear and heat of a drive now: from sysfs, which costs nothing, and from `smartctl`, where it is installed and may open the drive.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::smart::{self, reading};
 use super::{Device, Transport};
-use crate::platform::Host;
+use crate::platform::{Fact, Host};
 use crate::result::{Health, HealthReading, Reading};
 
 /// A drive that takes longer to answer is not asked.
@@ -50,12 +50,37 @@ fn ask(host: &Host, name: &str) -> Health {
     Health { because: Some(because), ..Health::default() }
 }
 
-/// The temperature of the drive's own sensor: at the controller for NVMe, at the SCSI device for SATA with the driver `drivetemp`.
-fn heat(host: &Host, place: &Path) -> Vec<HealthReading> {
+/// The directory of a drive's own sensor, where it has one that the kernel knows.
+fn sensor(host: &Host, place: &Path) -> Option<PathBuf> {
     let device = place.join("device");
     let numbered = |name: &String| name.strip_prefix("hwmon").is_some_and(|number| !number.is_empty());
     let below = |directory: &Path| host.names(directory).into_iter().filter(numbered).map(|name| directory.join(name)).collect::<Vec<_>>();
-    let Some(sensor) = [below(&device), below(&device.join("hwmon"))].concat().into_iter().next() else { return Vec::new() };
+    [below(&device), below(&device.join("hwmon"))].concat().into_iter().next()
+}
+
+/// The temperature of a drive while it works. Each reading may be a command to the drive.
+#[derive(Debug)]
+pub struct Thermometer(Fact);
+
+impl Thermometer {
+    /// That of a device, where it has one.
+    #[must_use]
+    pub fn of(host: &Host, device: &Device) -> Option<Self> {
+        let thermometer = Self(host.open(sensor(host, &device.place)?.join("temp1_input")).ok()?);
+        thermometer.celsius().is_some().then_some(thermometer)
+    }
+
+    /// Degrees Celsius now.
+    #[must_use]
+    pub fn celsius(&self) -> Option<i64> {
+        let millidegrees: i64 = self.0.read(&mut [0; 32]).ok()?.trim().parse().ok()?;
+        Some(millidegrees.div_euclid(1000))
+    }
+}
+
+/// The temperature of the drive's own sensor: at the controller for NVMe, at the SCSI device for SATA with the driver `drivetemp`.
+fn heat(host: &Host, place: &Path) -> Vec<HealthReading> {
+    let Some(sensor) = sensor(host, place) else { return Vec::new() };
     let name = host.fact(sensor.join("name")).unwrap_or_else(|| "hwmon".to_owned());
     let degrees = |file: &str, what| {
         let millidegrees: i64 = host.fact(sensor.join(file))?.parse().ok()?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::device::{self, Device, DeviceNumber, Lookup};
+use super::device::{self, Device, DeviceNumber, Lookup, Transport};
 use super::mounts::{self, Mount};
 use crate::platform::{Files, Host};
 use crate::{Context, Result, Side};
@@ -131,6 +131,35 @@ impl Drive {
         (!caches.is_empty() && caches.iter().all(Option::is_some)).then_some(false)
     }
 
+    /// Whether the file system is mounted so that it never flushes its device.
+    #[must_use]
+    pub fn has_no_barriers(&self) -> bool {
+        self.has_mount_option("nobarrier") || self.has_mount_option("barrier=0")
+    }
+
+    /// Whether an option is among those of the mount.
+    #[must_use]
+    pub fn has_mount_option(&self, option: &str) -> bool {
+        self.mount.as_ref().is_some_and(|mount| mount.options.split(',').any(|given| given == option))
+    }
+
+    /// Whether a program stands between this one and the drive.
+    #[must_use]
+    pub fn is_fuse(&self) -> bool {
+        self.mount.as_ref().is_some_and(|mount| mount.fs_type.starts_with("fuse"))
+    }
+
+    /// Whether one of its links carries data in one direction at a time: SATA, USB 2, and the buses of cards.
+    #[must_use]
+    pub fn has_half_duplex_link(&self) -> bool {
+        const USB_2: u64 = 480_000_000;
+        self.leaves().iter().any(|device| match device.transport {
+            Some(Transport::Ata | Transport::Mmc) => true,
+            Some(Transport::Usb) => device.usb.as_ref().and_then(|usb| usb.negotiated_bits_per_s).is_none_or(|rate| rate <= USB_2),
+            _ => false,
+        })
+    }
+
     /// Who, beside this machine's page cache, may hold what was read before, where the file system is of such a kind: dropping caches does not reach it.
     #[must_use]
     pub fn cache_elsewhere(&self) -> Option<&'static str> {
@@ -185,8 +214,9 @@ fn full_model(device: &Device) -> String {
 
 fn medium(fs_type: &str, devices: &[Device]) -> Medium {
     match fs_type {
+        _ if !devices.is_empty() && device::leaves(devices).iter().all(|device| device.in_memory) => Medium::Memory,
         _ if !devices.is_empty() => Medium::Block,
-        "tmpfs" | "ramfs" | "devtmpfs" => Medium::Memory,
+        _ if mounts::in_memory(fs_type) => Medium::Memory,
         "overlay" | "overlayfs" | "aufs" | "fuse.fuse-overlayfs" => Medium::Overlay,
         "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "9p" | "virtiofs" | "vboxsf" => Medium::Network,
         _ if fs_type.starts_with("fuse") => Medium::Fuse,

@@ -29,6 +29,7 @@ pub mod workspace;
 
 pub use counters::{CounterReader, Counters};
 pub use device::{Device, DeviceNumber, Transport};
+pub use health::Thermometer;
 pub use identify::{Drive, Medium};
 pub use kernel_log::KernelNames;
 pub use link::Hop;

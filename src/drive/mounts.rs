@@ -77,6 +77,11 @@ pub fn unescape(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Whether a file system of this type keeps its files in this machine's memory.
+pub fn in_memory(fs_type: &str) -> bool {
+    matches!(fs_type, "tmpfs" | "ramfs" | "devtmpfs")
+}
+
 /// The mount on which a resolved path lies. Of mounts stacked on one point the last is the one that is seen. `device`, where known, is the device number of the path itself:
 /// it tells a mount from one that another hides, and is right where the list is not (in a changed root).
 pub fn holding<'m>(mounts: &'m [Mount], path: &Path, device: Option<DeviceNumber>) -> Option<&'m Mount> {

@@ -53,10 +53,25 @@ pub fn is_kept_name(name: &OsStr) -> bool {
     name.to_str().and_then(|name| name.strip_suffix(KEPT)).is_some_and(|run| is_run_name(OsStr::new(run)))
 }
 
-/// Whether a name is that of a copy: of a run, or of one that is kept.
+/// What follows the name of a run whose test data outlive the process, so that a check of the capacity can go on after an interruption.
+const CAPACITY: &str = "-capacity";
+
+/// The name of the test data of a check of the capacity that began as this run.
+#[must_use]
+pub fn capacity_name(run: &str) -> String {
+    format!("{run}{CAPACITY}")
+}
+
+/// Whether a name is one that `capacity_name` makes.
+#[must_use]
+pub fn is_capacity_name(name: &OsStr) -> bool {
+    name.to_str().and_then(|name| name.strip_suffix(CAPACITY)).is_some_and(|run| is_run_name(OsStr::new(run)))
+}
+
+/// Whether a name is that of what a run wrote: its copy, one that is kept, or test data of a check of the capacity.
 #[must_use]
 pub fn is_copy_name(name: &OsStr) -> bool {
-    is_run_name(name) || is_kept_name(name)
+    is_run_name(name) || is_kept_name(name) || is_capacity_name(name)
 }
 
 #[cfg(test)]
@@ -96,6 +111,9 @@ mod tests {
         assert!(is_corpus_name(OsStr::new("jpg-v1-s0-p0.5")));
         assert!(is_run_name(OsStr::new("20250131T235959Z-0123abcd")));
         assert!(is_kept_name(OsStr::new(&kept_name("20250131T235959Z-0123abcd"))));
+        assert!(is_capacity_name(OsStr::new(&capacity_name("20250131T235959Z-0123abcd"))));
+        // Only a run's own name is removed at the next start.
+        assert!(!is_run_name(OsStr::new(&capacity_name("20250131T235959Z-0123abcd"))));
         for name in ["20250131T235959Z-0123abcd", "20250131T235959Z-0123abcd-kept-kept", "-kept", "x-kept"] {
             assert!(!is_kept_name(OsStr::new(name)), "{name}");
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::directory::{self, shown};
 use super::lock::{busy, holder_of_file};
 use super::marker::{self, Marker};
-use super::names::{is_copy_name, is_corpus_name, is_kept_name, is_run_name, kept_name};
+use super::names::{capacity_name, is_capacity_name, is_copy_name, is_corpus_name, is_kept_name, is_run_name, kept_name};
 use super::remove::{Removal, remove_tree};
 use crate::platform::{Handle, Host, Kind, Locking, Stat, System, is_unsupported, lock_file, open_dir_beneath};
 use crate::{Context, Error, IoFailure, Result, Side};
@@ -248,14 +248,40 @@ impl<'s> Workspace<'s> {
     /// # Errors
     /// What the system answered.
     pub fn new_run(&self) -> Result<RunDir> {
+        self.make_run(str::to_owned)
+    }
+
+    /// Makes the directory of a new check of the capacity: the next start leaves it alone, so that it can go on.
+    ///
+    /// # Errors
+    /// What the system answered.
+    pub fn new_capacity_check(&self) -> Result<RunDir> {
+        self.make_run(capacity_name)
+    }
+
+    fn make_run(&self, name: impl Fn(&str) -> String) -> Result<RunDir> {
         let time = self.system.clock.wall().strftime("%Y%m%dT%H%M%SZ");
-        let id = format!("{time}-{:08x}", random() >> 32);
+        let id = name(&format!("{time}-{:08x}", random() >> 32));
         let parent = self.path.join(RUNS);
         let runs = self.open_in_top(RUNS)?;
         let path = parent.join(&id);
         self.system.files.make_dir(&runs, Path::new(&id), 0o777).map_err(|error| read_only(error, "make", &path))?;
         let dir = open_dir_beneath(&runs, Path::new(&id)).during("open", Side::Target, &path)?;
         Ok(RunDir { id, path, dir })
+    }
+
+    /// The checks of the capacity that are not over or were kept, oldest first.
+    ///
+    /// # Errors
+    /// What the system answered.
+    pub fn capacity_checks(&self) -> Result<Vec<RunDir>> {
+        let runs = self.open_in_top(RUNS)?;
+        let open = |name: OsString| {
+            let path = self.path.join(RUNS).join(&name);
+            let dir = open_dir_beneath(&runs, Path::new(&name)).during("open", Side::Target, &path)?;
+            Ok(RunDir { id: name.to_string_lossy().into_owned(), path, dir })
+        };
+        self.entries(RUNS, is_capacity_name)?.into_iter().map(open).collect()
     }
 
     /// Removes a run.
@@ -439,7 +465,8 @@ impl<'s> Workspace<'s> {
         removal
     }
 
-    /// Shows that the target takes data: some write-protected media accept a new file and refuse only its content.
+    /// Shows that the target takes data: some write-protected media accept a new file and refuse only its content. One that is full would take them: whether
+    /// there is enough space is asked later.
     fn probe(&self) -> Result<()> {
         let files = self.system.files;
         let path = self.path.join(PROBE);
@@ -448,12 +475,18 @@ impl<'s> Workspace<'s> {
             _ => Ok(()),
         };
         remove()?;
-        let file = files.create(&self.top, Path::new(PROBE), 0o666).map_err(|error| read_only(error, "create", &path))?;
+        let is_full = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT));
+        let file = match files.create(&self.top, Path::new(PROBE), 0o666) {
+            Err(error) if is_full(&error) => return Ok(()),
+            created => created.map_err(|error| read_only(error, "create", &path))?,
+        };
         let written = write_at_start(self.system, &file, &[b'.'; 4096]).and_then(|()| sync(self.system, &file));
         let closed = files.close(file);
         let removed = remove();
-        written.and(closed).map_err(|error| read_only(error, "write to", &path))?;
-        removed
+        match written.and(closed) {
+            Err(error) if !is_full(&error) => Err(read_only(error, "write to", &path)),
+            _ => removed,
+        }
     }
 
     fn make_file(&self, name: &str, content: &[u8]) -> Result<()> {

@@ -597,6 +597,7 @@ impl crate::platform::Files for Replaced<'_> {
         fn evict(file: &Handle) -> ();
         fn resident_bytes(file: &Handle, len: u64) -> u64;
         fn extents(file: &Handle) -> crate::platform::Extents;
+        fn each_extent(file: &Handle, each: &mut dyn FnMut(crate::platform::Extent)) -> ();
         fn trim(dir: &Handle) -> u64;
         fn space(file: &Handle) -> crate::platform::Space;
     }

@@ -128,7 +128,8 @@ impl Watch {
         let (first, last) = self.looks.unwrap_or_default();
         let usual = (last - first) / self.signs.max(1);
         let least = STALL_NS.max(usual.saturating_mul(USUAL));
-        let within = |gap: &Gap| Gap { from_ns: gap.from_ns.max(from_ns), ..*gap };
+        // A silence that goes on into the flush is a stall only as long as it lasted before.
+        let within = |gap: &Gap| Gap { from_ns: gap.from_ns.max(from_ns), to_ns: gap.to_ns.min(until_ns.max(from_ns)) };
         let mut gaps: Vec<Gap> = self.gaps.iter().map(within).filter(|gap| gap.from_ns < until_ns && gap.ns() >= least).collect();
         // What was not kept is no longer than the shortest that was: it counts only if all of those do.
         let more = if gaps.len() == self.gaps.len() { self.more } else { (0, 0) };

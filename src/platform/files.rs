@@ -138,6 +138,8 @@ pub trait Files: Send + Sync {
     fn resident_bytes(&self, file: &Handle, len: u64) -> io::Result<u64>;
     /// Where a file's data lie (FIEMAP).
     fn extents(&self, file: &Handle) -> io::Result<linux::Extents>;
+    /// Where a file's data lie, piece by piece (FIEMAP).
+    fn each_extent(&self, file: &Handle, each: &mut dyn FnMut(linux::Extent)) -> io::Result<()>;
 
     /// Tells the device of all blocks of a directory's file system that they are unused, where it may; returns how many bytes that were.
     ///
@@ -307,6 +309,10 @@ impl Files for OsFiles {
 
     fn extents(&self, file: &Handle) -> io::Result<linux::Extents> {
         linux::extents(file.as_fd())
+    }
+
+    fn each_extent(&self, file: &Handle, each: &mut dyn FnMut(linux::Extent)) -> io::Result<()> {
+        linux::each_extent(file.as_fd(), each)
     }
 
     fn trim(&self, dir: &Handle) -> io::Result<u64> {

@@ -160,10 +160,84 @@ struct Fiemap {
     extents: [FiemapExtent; FIEMAP_EXTENTS],
 }
 
-/// Asks the file system where a file's data lie; the file is flushed first, so that delayed allocation has happened.
+/// One piece of a file: where it lies in the file and where on the device of its file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Where in the file it begins.
+    pub logical: u64,
+    /// Where on the file system's device it begins; what a file system that spans several devices means by it is its own affair (btrfs).
+    pub physical: u64,
+    /// Bytes.
+    pub length: u64,
+    flags: u32,
+}
+
+/// Asks the file system where a file's data lie, summed; the file is flushed first, so that delayed allocation has happened.
 pub fn extents(fd: BorrowedFd<'_>) -> io::Result<Extents> {
-    let empty = FiemapExtent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut sum = Extents::default();
+    each_of_fiemap(fd, &mut |extent| {
+        let share = |flag: u32| if extent.flags & flag == 0 { 0 } else { extent.length };
+        sum.count += 1;
+        sum.mapped_bytes += extent.length;
+        sum.shared_bytes += share(FIEMAP_EXTENT_SHARED);
+        sum.unwritten_bytes += share(FIEMAP_EXTENT_UNWRITTEN);
+        sum.encoded_bytes += share(FIEMAP_EXTENT_ENCODED);
+        if extent.flags & FIEMAP_EXTENT_UNKNOWN == 0 {
+            sum.located_bytes += extent.length;
+            sum.moment += u128::from(extent.length) * (u128::from(extent.physical) + u128::from(extent.length) / 2);
+        }
+    })?;
+    Ok(sum)
+}
+
+/// Asks the file system where a file's data lie, piece by piece from its start on; the file is flushed first. Where the file system has no FIEMAP (FAT, exFAT),
+/// it is asked cluster by cluster, which needs root.
+pub fn each_extent(fd: BorrowedFd<'_>, each: &mut dyn FnMut(Extent)) -> io::Result<()> {
+    match each_of_fiemap(fd, each) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY)) => each_of_bmap(fd, each),
+        answer => answer,
+    }
+}
+
+/// `_IO(0, 1)` and `_IO(0, 2)` of the kernel's `linux/fs.h`.
+const FIBMAP: libc::Ioctl = 1;
+const FIGETBSZ: libc::Ioctl = 2;
+
+/// The same, block by block, or cluster by cluster where the file system says how long those are: what is next to each other is one piece.
+pub fn each_of_bmap(fd: BorrowedFd<'_>, each: &mut dyn FnMut(Extent)) -> io::Result<()> {
+    let ask = |request: libc::Ioctl, value: u64| -> io::Result<u64> {
+        let mut number = libc::c_int::try_from(value).map_err(io::Error::other)?;
+        // SAFETY: both requests read and write the one number that they are given.
+        match unsafe { libc::ioctl(fd.as_raw_fd(), request, &raw mut number) } {
+            0 => Ok(u64::from(number.cast_unsigned())),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    rustix::fs::fsync(fd)?;
+    let len = u64::try_from(rustix::fs::fstat(fd)?.st_size).unwrap_or(0);
+    let block = ask(FIGETBSZ, 0)?;
+    if block == 0 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let cluster = rustix::fs::fstatvfs(fd)?.f_bsize.max(block).next_multiple_of(block);
+    let mut piece: Option<Extent> = None;
+    for logical in (0..len).step_by(usize::try_from(cluster).unwrap_or(4096)) {
+        let physical = ask(FIBMAP, logical / block)? * block;
+        match &mut piece {
+            Some(piece) if physical > 0 && piece.physical + piece.length == physical => piece.length += cluster,
+            _ => {
+                piece.take().into_iter().for_each(&mut *each);
+                // Block 0 stands for a hole.
+                piece = (physical > 0).then_some(Extent { logical, physical, length: cluster, flags: 0 });
+            }
+        }
+    }
+    piece.into_iter().for_each(each);
+    Ok(())
+}
+
+fn each_of_fiemap(fd: BorrowedFd<'_>, each: &mut dyn FnMut(Extent)) -> io::Result<()> {
+    let empty = FiemapExtent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut start = 0;
     loop {
         let mut map = Fiemap {
@@ -179,26 +253,26 @@ pub fn extents(fd: BorrowedFd<'_>) -> io::Result<Extents> {
         if unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let found = map.extents.iter().take(map.mapped_extents as usize);
         let mut last = map.mapped_extents == 0;
-        for extent in found {
-            let share = |flag: u32| if extent.flags & flag == 0 { 0 } else { extent.length };
-            sum.count += 1;
-            sum.mapped_bytes += extent.length;
-            sum.shared_bytes += share(FIEMAP_EXTENT_SHARED);
-            sum.unwritten_bytes += share(FIEMAP_EXTENT_UNWRITTEN);
-            sum.encoded_bytes += share(FIEMAP_EXTENT_ENCODED);
-            if extent.flags & FIEMAP_EXTENT_UNKNOWN == 0 {
-                sum.located_bytes += extent.length;
-                sum.moment += u128::from(extent.length) * (u128::from(extent.physical) + u128::from(extent.length) / 2);
-            }
-            start = extent.logical.saturating_add(extent.length);
-            last |= extent.flags & FIEMAP_EXTENT_LAST != 0;
+        for &FiemapExtent { logical, physical, length, flags, .. } in map.extents.iter().take(map.mapped_extents as usize) {
+            each(Extent { logical, physical, length, flags });
+            start = logical.saturating_add(length);
+            last |= flags & FIEMAP_EXTENT_LAST != 0;
         }
         if last {
-            return Ok(sum);
+            return Ok(());
         }
     }
+}
+
+/// Lets this process hold as many files open as the system grants it.
+///
+/// # Errors
+/// What the system answered.
+pub fn allow_many_open_files() -> io::Result<()> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit })?)
 }
 
 /// `struct fstrim_range` of the kernel's `linux/fs.h`.
@@ -276,5 +350,40 @@ pub fn die_with_parent(command: &mut std::process::Command) {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn both_ways_of_asking_where_a_file_lies_agree() {
+        let file = tempfile::tempfile().unwrap();
+        let mut data = vec![7; 300_000];
+        // A hole in between.
+        std::os::unix::fs::FileExt::write_all_at(&file, &data, 0).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &data, 1 << 20).unwrap();
+        data.clear();
+        let mut by_bmap = Vec::new();
+        if let Err(error) = each_of_bmap(file.as_fd(), &mut |extent| by_bmap.push((extent.logical, extent.physical, extent.length))) {
+            println!("skipped: {error}");
+            return;
+        }
+        let mut by_fiemap = Vec::new();
+        each_of_fiemap(file.as_fd(), &mut |extent| by_fiemap.push((extent.logical, extent.physical, extent.length))).unwrap();
+        // What is next to each other may be two pieces for one and one for the other: compared by where single bytes lie.
+        let place = |pieces: &[(u64, u64, u64)], at: u64| {
+            pieces
+                .iter()
+                .find(|(logical, _, length)| (*logical..logical + length).contains(&at))
+                .map(|(logical, physical, _)| physical + at - logical)
+        };
+        for at in [0, 4096, 299_999, 500_000, 1 << 20, (1 << 20) + 299_999] {
+            assert_eq!(place(&by_bmap, at), place(&by_fiemap, at), "{at}: {by_bmap:?} {by_fiemap:?}");
+        }
+        assert_eq!(place(&by_bmap, 500_000), None);
     }
 }

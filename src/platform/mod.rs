@@ -17,7 +17,7 @@ pub use clock::{Clock, FakeClock, OsClock};
 pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, ignore_unsupported, is_unsupported, memory_file};
 pub use host::{Fact, Host, append, read_optional, read_text, umask, write_atomically};
 pub use kernel_log::KernelLog;
-pub use linux::{Extents, Usage, die_with_parent};
+pub use linux::{Extent, Extents, Usage, allow_many_open_files, die_with_parent};
 pub use lock::{Locking, NameLock, lock_file, lock_name};
 pub use tracefs::{BlockEvent, BlockEvents, BlockPoint, remove_left_over};
 

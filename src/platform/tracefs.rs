@@ -197,7 +197,10 @@ impl Drop for BlockEvents {
 pub fn remove_left_over(tracefs: &Path) -> usize {
     // Without root there is nothing to see and nothing to do.
     let instances = names(&tracefs.join("instances")).unwrap_or_default();
-    let left = |path: &&PathBuf| path.file_name().and_then(|name| owner(name.to_str()?)).is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+    // Called before this process has any of its own: what bears its number is of one that had it before.
+    let own = std::process::id().to_string();
+    let gone = |pid: &str| pid == own || !Path::new("/proc").join(pid).exists();
+    let left = |path: &&PathBuf| path.file_name().and_then(|name| owner(name.to_str()?)).is_some_and(gone);
     instances.iter().filter(left).filter(|path| remove(path).is_ok()).count()
 }
 

@@ -1,5 +1,6 @@
 //! Views of a record: each computed from the document alone, at any time, on any machine.
 
+mod capacity;
 pub mod card;
 mod curve;
 mod differences;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
-use super::{card, curve, reservations, tables, words};
+use super::{capacity, card, curve, reservations, tables, words};
 use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseKind, PhaseStatus, Verdict, Warmth};
 use crate::units::{Bytes, count};
 
@@ -19,6 +19,7 @@ pub(super) fn render(document: &Document) -> String {
     let groups = groups(document);
     let mut parts = Vec::new();
     let mut opening = words::warnings(document, &groups);
+    opening.extend(words::holds(document));
     let measured: Vec<&Group<'_>> = groups.iter().filter(|group| group.measures()).collect();
     opening.extend(measured.iter().filter_map(|group| words::answer(group)));
     if opening.is_empty() {
@@ -26,6 +27,7 @@ pub(super) fn render(document: &Document) -> String {
     }
     parts.push(opening.iter().map(|paragraph| wrap(paragraph, WIDTH, 0)).collect::<Vec<_>>().join("\n\n"));
     parts.push(facts(document));
+    parts.extend(words::capacity(document).map(capacity::section));
     for group in &measured {
         parts.extend(section(group));
     }

@@ -3,7 +3,7 @@
 use super::format::{full_stop, number, runs, sentence, share, spoken};
 use super::group::Group;
 use super::printable::printable;
-use crate::result::{Answer, Document, Origin, Phase, PhaseKind, PhaseStatus, Severity, SourceKind, Status, flags};
+use crate::result::{Answer, Capacity, CapacityVerdict, Document, Origin, Phase, PhaseKind, PhaseStatus, Severity, SourceKind, Status, flags};
 use crate::units::{Bytes, count, files, rate};
 
 /// What has to be said before any figure: that something failed, differs or was interrupted, or that nothing was measured.
@@ -16,8 +16,13 @@ pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String>
         (1, _) => "What follows is from the one run that was finished.".to_owned(),
         (n, _) => format!("What follows is from the {n} runs that were finished."),
     };
+    let capacity = capacity(document);
+    let held = capacity.filter(|found| found.is_bad()).map(Capacity::sentence);
     let why = reason(document).map(printable);
-    for group in groups {
+    if let Some(sentence) = &held {
+        said.push(format!("{}{} Do not trust this drive with anything you need.", faked(capacity), printable(sentence)));
+    }
+    for group in groups.iter().filter(|_| held.is_none()) {
         let bad: Vec<_> = group.members.iter().filter(|(_, phase)| phase.data_differ()).collect();
         let wrong = |phase: &Phase| phase.integrity.as_ref().map_or(0, |found| found.files_checked.saturating_sub(found.files_good));
         if let Some((_, worst)) = bad.iter().max_by_key(|(_, phase)| wrong(phase)) {
@@ -34,7 +39,7 @@ pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String>
     }
     match document.status {
         Status::Complete => {}
-        Status::Failed if !said.is_empty() && why.is_none() => {}
+        Status::Failed if !said.is_empty() && (why.is_none() || document.error == held) => {}
         Status::Failed => {
             said.push(format!("FAILED: {} {rest}", why.map_or_else(|| "the reason was not recorded.".to_owned(), |why| full_stop(&why))));
         }
@@ -47,6 +52,24 @@ pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String>
         said.push("SIMULATED: these figures come from a model; no drive was asked.".to_owned());
     }
     said
+}
+
+/// What a check of the capacity found, where the record is of one.
+pub(super) fn capacity(document: &Document) -> Option<&Capacity> {
+    document.runs.iter().flat_map(|run| &run.phases).rev().find_map(|phase| phase.capacity.as_ref())
+}
+
+/// The word before the verdict.
+fn faked(capacity: Option<&Capacity>) -> &'static str {
+    match capacity.map(|found| found.verdict) {
+        Some(CapacityVerdict::Damaged | CapacityVerdict::Unknown) => "DATA DIFFER: ",
+        _ => "FAKED: ",
+    }
+}
+
+/// The verdict on a drive that holds what was written.
+pub(super) fn holds(document: &Document) -> Option<String> {
+    capacity(document).filter(|found| !found.is_bad()).map(|found| printable(&found.sentence()))
 }
 
 /// What ended the record before all was done.
@@ -132,6 +155,9 @@ fn what(document: &Document, phase: &Phase) -> String {
     let many = corpus.map_or_else(|| "files".to_owned(), |corpus| printable(&corpus.noun));
     let one = many.strip_suffix('s').unwrap_or(&many);
     let bytes = Bytes(phase.bytes);
+    if capacity(document).is_some() {
+        return format!("{bytes} of test data");
+    }
     match (phase.files, phase.bytes) {
         (0, 0) => sentence(&printable(&phase.name)).trim_end_matches('.').to_owned(),
         (0, _) => format!("Work on {bytes}"),

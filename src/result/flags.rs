@@ -70,6 +70,10 @@ registry! {
         "Reading them costs extra seeks, which matters on drives that turn. Stage the corpus again on a file system with room.";
     FIRST_RUN = "first-run", Note, "The first run differs clearly from the others",
         "A new copy, a sleeping drive or an empty write cache makes first runs differ. For one copy a day the first run is the true one.";
+    AMPLIFIED = "amplified", Note, "The drive was given far more than was copied",
+        "Every piece is written several times (a mirror, a journal of data), or small files cost more in bookkeeping than in content. The time is what you wait.";
+    STATE_UNPROVEN = "state-unproven", Weak, "Whether the drive was in the state that was asked for is not shown",
+        "It was told, or written to, as asked; its counters do not confirm that it took effect.";
     CLIFF = "cliff", Note, "The rate fell for good part of the way through",
         "The drive's fast cache was full. Before that point it is as fast as the first part, after it only as fast as the last.";
     POSITION_DIFFERS = "position-differs", Note, "The runs worked at different places of the drive",

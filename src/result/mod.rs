@@ -3,6 +3,7 @@
 //! [`Document`] is the shape, [`flags`] the registry of reservations, [`summary`] what is derived from the runs, [`mask`] what is taken out of it
 //! before it leaves the machine, [`differences`] in what two of them differ, [`store`] where it lies, [`schema`] its JSON Schema.
 
+mod capacity;
 mod differences;
 pub mod division;
 mod document;
@@ -16,6 +17,7 @@ pub mod store;
 pub mod summary;
 mod terms;
 
+pub use capacity::{Capacity, CapacityRange};
 pub use differences::differences;
 pub use document::{
     Aftermath, Copysim, Corpus, Document, Drive, Flag, Host, Kept, Place, Profile, Roles, Run, SCHEMA, SCHEMA_FAMILY, SCHEMA_MAJOR, Scenario, Score,
@@ -27,6 +29,6 @@ pub use phase::{
     Latency, Layout, Layouts, Level, Mismatch, Overlap, Phase, Point, Series, SlowFile, Source, Stalls, Timeline, Waits, Window, Work,
 };
 pub use terms::{
-    Answer, Better, Between, BlockOp, BlockSpan, Call, CurveShape, Difference, DriveKind, KernelEvent, LatencyOp, Measured, Origin, PhaseKind,
-    PhaseStatus, Proof, RateChange, Reading, Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
+    Answer, Better, Between, BlockOp, BlockSpan, Call, CapacityVerdict, CurveShape, Difference, DriveKind, Found, Ground, KernelEvent, LatencyOp,
+    Measured, Origin, PhaseKind, PhaseStatus, Proof, RateChange, Reading, Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
 };

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::capacity::Capacity;
 use super::document::Flag;
 use super::terms::{
     Answer, Between, BlockOp, BlockSpan, Call, CurveShape, Difference, KernelEvent, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof, RateChange,
@@ -77,6 +78,9 @@ pub struct Phase {
     pub launch: Option<Value>,
     /// For `replay`: profile, mode, idle policy, lateness.
     pub replay: Option<Value>,
+    /// For the reading of `capacity`: what the drive holds.
+    #[serde(default)]
+    pub capacity: Option<Capacity>,
     /// The comparison of what was written with the manifest; null when none was made.
     pub integrity: Option<Integrity>,
     /// What was found out about the truth of the figures.
@@ -120,6 +124,7 @@ impl Phase {
             block: None,
             launch: None,
             replay: None,
+            capacity: None,
             integrity: None,
             evidence: Vec::new(),
             flags: Vec::new(),

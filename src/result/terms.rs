@@ -457,3 +457,75 @@ closed_set! {
         Neither = "neither",
     }
 }
+
+closed_set! {
+    /// What a check of the capacity comes to.
+    CapacityVerdict {
+        /// All that was written was read back.
+        HoldsAll = "holds-all",
+        /// The size is faked: addresses beyond the real end are taken for others, whose data they overwrite.
+        Wraps = "wraps",
+        /// The size is faked: what is written beyond the real end is gone.
+        Discards = "discards",
+        /// The size is faked: one block stands for all addresses beyond the real end.
+        Aliases = "aliases",
+        /// The size is faked: beyond the real end only what was written last can be read for a while.
+        HidesBehindCache = "hides-behind-cache",
+        /// The size may be right, but data were lost in places.
+        Damaged = "damaged",
+        /// Too little was read to say.
+        Unknown = "unknown",
+    }
+}
+
+closed_set! {
+    /// What a stretch of test data turned out to be.
+    Found {
+        /// What was written there.
+        Good = "good",
+        /// What was written elsewhere in this run.
+        Elsewhere = "elsewhere",
+        /// Zeros.
+        Zeros = "zeros",
+        /// Ones.
+        Ones = "ones",
+        /// What an earlier run had written.
+        Stale = "stale",
+        /// What was written there, but for a few bits.
+        BitsFlipped = "bits-flipped",
+        /// Anything else.
+        Garbage = "garbage",
+        /// The system gave no data.
+        Unreadable = "unreadable",
+        /// Several of these, too small to be told apart.
+        Mixed = "mixed",
+    }
+}
+
+impl Found {
+    /// As it stands behind an amount: "8.19 kB unreadable".
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Elsewhere => "of another place",
+            Self::Zeros => "zeros",
+            Self::Ones => "ones",
+            Self::Stale => "of an earlier run",
+            Self::BitsFlipped => "with a few bits wrong",
+            Self::Garbage => "garbage",
+            Self::Unreadable => "unreadable",
+            Self::Mixed => "of several kinds",
+        }
+    }
+}
+
+closed_set! {
+    /// From where places on a drive are known.
+    Ground {
+        /// The file system said where on the device the data lie.
+        Physical = "physical",
+        /// From the order of writing: about the same on a drive that was empty.
+        FillOrder = "fill-order",
+    }
+}

@@ -33,7 +33,15 @@ pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
     let settling = u64::try_from(plan.options.settle_time().as_nanos()).unwrap_or(u64::MAX).saturating_add(1_000_000_000);
     let repeated = u64::from(plan.runs) + u64::from(plan.options.control);
     let preparing = at_rate(staging_bytes.saturating_add(plan.bytes_to_prepare(staging_bytes)));
-    preparing.saturating_add(repeated * (passes * at_rate(timed)).saturating_add(settling * plan.phases.len() as u64))
+    let once = passes.saturating_mul(at_rate(timed)).saturating_add(settling.saturating_mul(plan.phases.len() as u64));
+    preparing.saturating_add(repeated.saturating_mul(once))
+}
+
+/// Whether so long a time, or so much of a file system of `total_bytes`, needs a question.
+#[must_use]
+pub fn is_much(time_ns: u64, space_bytes: u64, total_bytes: Option<u64>) -> bool {
+    u128::from(time_ns) > LONG.as_nanos()
+        || total_bytes.is_some_and(|total| u128::from(space_bytes) * 100 > u128::from(total) * u128::from(LARGE_PERCENT))
 }
 
 /// How many times longer a plan takes, or fills the drive by more, than what needs no question. `total_bytes` is the size of the target's file system.
@@ -93,12 +101,16 @@ pub fn needs_probe(plan: &Plan) -> bool {
 pub fn probe(system: System<'_>, workspace: &Workspace<'_>, plan: &Plan, cancel: &Cancel) -> Result<Note> {
     let run = workspace.new_run()?;
     let wanted: u64 = plan.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
-    let written = write_probe(system, &run, wanted.min(PROBE_BYTES), cancel);
+    let written = write_probe(system, &run, wanted, cancel);
     let removed = workspace.remove(run).and_then(Removal::complete);
     written.and_then(|note| removed.map(|()| note))
 }
 
-fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -> Result<Note> {
+/// Writes up to 256 MB, at most `wanted`, into a run's directory, flushed, for at most about 20 s.
+///
+/// # Errors
+/// What the system answered, or `Interrupted`.
+pub fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -> Result<Note> {
     const PIECE: u64 = 16_000_000;
     const NAME: &str = "probe";
     let random = ContentSpec::of(ContentKind::Random);
@@ -106,6 +118,7 @@ fn write_probe(system: System<'_>, run: &RunDir, wanted: u64, cancel: &Cancel) -
     // Data that no other probe has written: a drive that knows its own data would take them in no time.
     let seed = system.clock.wall().as_nanosecond().to_le_bytes();
     let key = *blake3::hash(&seed).as_bytes();
+    let wanted = wanted.min(PROBE_BYTES);
     let path = run.path.join(NAME);
     let file = system.files.create(&run.dir, Path::new(NAME), 0o644).during("create", Side::Target, &path)?;
     let start = system.clock.now_ns();

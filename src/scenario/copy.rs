@@ -78,6 +78,8 @@ pub struct Job<'a> {
     pub log: Option<&'a FileLog>,
     /// In place of what is read, data are written that the drive has never seen, other ones for each number: a control, which is no copy to compare.
     pub fresh: Option<u64>,
+    /// Whether the tree is no copy of anything: it is made for this.
+    pub is_new: bool,
     /// What the engine copies from memory to memory, bytes/s, where that was measured.
     pub tool_bytes_per_s: Option<u64>,
 }
@@ -104,14 +106,15 @@ impl Job<'_> {
         }
     }
 
-    /// What the links of the drives can carry: the slower of both, of which one may be unknown.
+    /// What of the files can pass the links: the slower of both, when both are known; half of it where one link carries them twice, in one direction at a time.
     fn link_bytes_per_s(&self) -> Option<u64> {
-        let places = std::iter::once(self.watched.target).chain(self.watched.source);
-        places.filter_map(|place| place.drive.link_bytes_per_s()).min()
+        let target = self.watched.target.drive.link_bytes_per_s()?;
+        let target = if self.same_drive() && self.watched.target.drive.has_half_duplex_link() { target / 2 } else { target };
+        self.watched.source.map_or(Some(target), |source| Some(target.min(source.drive.link_bytes_per_s()?)))
     }
 
     fn same_drive(&self) -> bool {
-        self.source_place().is_some_and(|place| place.id == self.watched.target.id)
+        self.source_place().is_some_and(|place| place.id == self.watched.target.id || place.shares_counters(&self.watched.target))
     }
 }
 
@@ -181,7 +184,7 @@ fn window<'a>(job: &Job<'a>) -> Result<Timed<'a>> {
         log: job.log,
     };
     watched.time(Work {
-        what: format!("copying {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count())),
+        what: format!("{} {}, {}", if job.is_new { "writing" } else { "copying" }, files(corpus.file_count()), Bytes(corpus.byte_count())),
         bytes: corpus.byte_count(),
         counter: Arc::clone(&counter),
         run: &mut |open| match job.from {
@@ -238,6 +241,8 @@ fn observed(
     let done = &timed.done;
     let is_own = !matches!(job.engine, Engine::Command(_));
     let (cpu, moved) = (timed.cpu(), timed.moved());
+    let places = [Some(job.watched.target), job.source_place()];
+    let through_a_program = places.into_iter().flatten().any(|place| place.drive.is_fuse());
     let read_ns = done.calls.groups().iter().filter(|(call, _)| *call == result::Call::Read).map(|(_, ns)| ns).sum();
     Observed {
         bytes: done.bytes,
@@ -268,7 +273,8 @@ fn observed(
         tool_bytes_per_s: job.tool_bytes_per_s,
         link_bytes_per_s: job.link_bytes_per_s(),
         target_busy_ns: phase.device.get(job.watched.target.id).and_then(|device| device.inflight_union_ns),
-        own_io: moved.own,
+        // A program behind the file system does the reading and writing for us.
+        own_io: moved.own.filter(|_| !through_a_program),
         others_io: moved.others,
         hidden_processes: moved.has_hidden,
         busiest: moved.busiest,

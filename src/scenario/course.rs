@@ -16,7 +16,7 @@ const BUSY_SHARE: f64 = 0.7;
 const FOR_GOOD: f64 = curve::LEAST_CHANGE;
 
 /// Puts the course of a window into a phase whose timeline is there.
-pub(super) fn tell(timed: &Timed<'_>, target: &str, phase: &mut Phase) {
+pub(crate) fn tell(timed: &Timed<'_>, target: &str, phase: &mut Phase) {
     if let Some(timeline) = phase.timeline.as_ref().filter(|timeline| !timeline.t_ns.is_empty()) {
         let (curve, found) = course(timeline, target, &timed.busy_ns, &timed.seen);
         phase.curve = Some(curve);

@@ -1,4 +1,4 @@
-//! A source in memory: a directory of this user's own in the machine's memory file system, removed afterwards, and at the next start after a kill.
+//! A source in memory: a directory of this process's own in the machine's memory file system, removed afterwards, and at the next start of this user's after a kill.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,34 @@ use crate::platform::{Kind, System};
 /// Where a machine keeps files in memory.
 pub const MEMORY: &str = "/dev/shm";
 
-/// The directory of this user's.
+fn of_user() -> String {
+    format!("copysim-{}-", rustix::process::geteuid().as_raw())
+}
+
+/// The directory of this process's.
 #[must_use]
 pub fn place() -> PathBuf {
-    Path::new(MEMORY).join(format!("copysim-{}", rustix::process::geteuid().as_raw()))
+    Path::new(MEMORY).join(format!("{}{}", of_user(), std::process::id()))
+}
+
+/// Removes what processes of this user that were killed have left there; what a process still uses stays.
+///
+/// # Errors
+/// As `remove`.
+pub fn remove_left_over(system: System<'_>) -> Result<Removal> {
+    let mut names = Vec::new();
+    let Ok(parent) = system.files.open_root(Path::new(MEMORY)) else { return Ok(Removal::default()) };
+    // A list that breaks off is a shorter one: the next start sees the rest.
+    let _ = system.files.list(&parent, &mut |entry| {
+        names.extend(entry.name.into_string());
+        Ok(())
+    });
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut all = Removal::default();
+    for name in names.iter().filter(|name| name.strip_prefix(&of_user()).is_some_and(is_number)) {
+        all.add(remove(system, &Path::new(MEMORY).join(name))?);
+    }
+    Ok(all)
 }
 
 /// Makes the directory, readable by this user only, or takes it when it is this user's already.

@@ -25,6 +25,11 @@ impl Plan {
         }
     }
 
+    /// Whether the engine copies at all.
+    pub(super) fn engine_copies(&self) -> bool {
+        self.options.engine != "null"
+    }
+
     /// Whether corpora lie on the target itself.
     #[must_use]
     pub fn stages_on_target(&self) -> bool {
@@ -57,12 +62,10 @@ impl Plan {
     pub fn target_need(&self, present: &[String]) -> Need {
         let phases = self.phases.iter().map(|phase| need(&phase.corpus));
         let staged = self.staged_on(Role::Target).filter(|phase| !present.contains(&phase.corpus.id())).map(|phase| need(&phase.corpus));
-        // One copy exists at a time; corpora stay.
-        let largest = phases.fold(Need::default(), |a, b| Need {
-            bytes: a.bytes.max(b.bytes),
-            inodes: a.inodes.max(b.inodes),
-            largest_file: a.largest_file.max(b.largest_file),
-        });
+        // One copy exists at a time, unless each of the last run stays; corpora stay.
+        let most =
+            |a: Need, b: Need| Need { bytes: a.bytes.max(b.bytes), inodes: a.inodes.max(b.inodes), largest_file: a.largest_file.max(b.largest_file) };
+        let largest = phases.fold(Need::default(), if self.options.keep { add } else { most });
         staged.fold(largest, add)
     }
 

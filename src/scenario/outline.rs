@@ -11,11 +11,11 @@ impl Plan {
     /// The plan for a person to read.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut lines = vec![
-            format!("{}: {}", self.scenario.name, self.scenario.summary),
-            format!("  measures    {}", self.target_drive),
-            format!("  copies from {}", self.source_phrase()),
-        ];
+        let mut lines = vec![format!("{}: {}", self.scenario.name, self.scenario.summary), format!("  measures    {}", self.target_drive)];
+        let copies = self.phases.iter().any(|phase| phase.from.is_some());
+        if copies {
+            lines.push(format!("  copies from {}", self.source_phrase()));
+        }
         let workspace = self.target.join(WORKSPACE);
         let mut step = 0;
         let mut add = |text: String| {
@@ -35,6 +35,9 @@ impl Plan {
                 add(format!("make {} ({size}) in {}, or reuse it", corpus.id(), place.join("corpora").display()));
             }
         }
+        if copies && self.engine_copies() {
+            add("copy up to 64 MB from memory to memory, a few times, to know how fast the copier itself is".to_owned());
+        }
         let cache = match self.options.cache {
             crate::cache::evict::Wanted::Cold => "drop caches",
             crate::cache::evict::Wanted::Warm => "read the source into the cache",
@@ -53,9 +56,9 @@ impl Plan {
         let traced = if self.options.block_trace { " and traced" } else { "" };
         for run in 1..=self.runs {
             for phase in &self.phases {
-                let work = if phase.from.is_some() { "copy" } else { "write" };
+                let (work, cache) = if phase.from.is_some() { ("copy", format!("{cache}, ")) } else { ("write", String::new()) };
                 add(format!(
-                    "run {run}: {trim}flush, {cache}, wait until idle for {settle}; then, timed{traced}: {work} {} ({}) to {}, and flush",
+                    "run {run}: {trim}flush, {cache}wait until idle for {settle}; then, timed{traced}: {work} {} ({}) to {}, and flush",
                     phase.corpus.id(),
                     Bytes(phase.corpus.byte_count()),
                     workspace.join("runs").display()

@@ -75,8 +75,8 @@ pub enum Source {
 pub struct Request<'a> {
     /// The scenario: a name or a path.
     pub scenario: &'a str,
-    /// The directory to measure.
-    pub target: &'a Path,
+    /// The directory to measure; `None` for the current one, which is never filled up.
+    pub target: Option<&'a Path>,
     /// The directory to copy from.
     pub source: Option<&'a Path>,
     /// The other choices.
@@ -92,7 +92,10 @@ impl Plan {
         let Request { options, .. } = request;
         let (scenario, found) = catalogue::scenario(request.scenario, environment)?;
         let engine = Engine::named(&options.engine)?;
-        let target = resolve_directory(host, system, request.target, Side::Target)?;
+        if request.target.is_none() && scenario.phase.iter().any(|phase| matches!(phase, PhaseSpec::Fill(_))) {
+            return Err(Error::Refused(format!("{} fills a drive: name a directory on it", scenario.name)));
+        }
+        let target = resolve_directory(host, system, request.target.unwrap_or(Path::new(".")), Side::Target)?;
         let target_drive = Drive::identify(host, system.files, &target)?;
         let space = system.files.open_root(&target).and_then(|dir| system.files.space(&dir)).unwrap_or_default();
         let phases = scenario.phase.iter().map(|spec| match spec {
@@ -149,7 +152,7 @@ impl Plan {
         if fills && let Some(obstacle) = obstacle_to_making(&engine, &options) {
             return Err(Error::Refused(format!("{} writes data that are made meanwhile, which {obstacle} can't do", scenario.name)));
         }
-        check_state(&options, fills, &engine, &target_drive)?;
+        check_state(&options, phases.len(), fills, &engine, &target_drive, space)?;
         if let Engine::Command(_) = engine
             && (options.threads > 1 || options.order != Order::Manifest)
         {
@@ -212,10 +215,13 @@ fn obstacle_to_making(engine: &Engine, options: &Options) -> Option<&'static str
 }
 
 /// What can't be had of `--fill`, `--state` and `--control` is said before anything is written.
-fn check_state(options: &Options, fills: bool, engine: &Engine, drive: &Drive) -> Result<()> {
+fn check_state(options: &Options, phases: usize, fills: bool, engine: &Engine, drive: &Drive, space: Space) -> Result<()> {
     let refuse = |sentence: &str| Err(Error::Refused(sentence.to_owned()));
     if options.fill.is_some_and(|percent| percent > *FILL_PERCENT.end()) {
         return refuse("--fill: at most 98 %, a full file system has no room for its own needs");
+    }
+    if options.control && phases > 1 {
+        return refuse("--control: it is compared with one copy, and this scenario has several");
     }
     if options.control && fills {
         return refuse("--control: what this scenario writes is new to the drive anyway");
@@ -223,7 +229,11 @@ fn check_state(options: &Options, fills: bool, engine: &Engine, drive: &Drive) -
     if options.control && !matches!(engine, Engine::Files("buffered", _)) {
         return refuse("--control: only the engine \"buffered\" can write other data than it reads");
     }
-    let discards = drive.mount.as_ref().is_some_and(|mount| mount.options.split(',').any(|option| option == "discard" || option == "discard=async"));
+    let needs_space = options.state == State::Dirty || options.fill.is_some_and(|percent| percent > 0);
+    if needs_space && (space.total_bytes.is_none() || space.available_bytes.is_none()) {
+        return refuse("--fill and --state dirty: the file system does not say how much space it has");
+    }
+    let discards = drive.has_mount_option("discard") || drive.has_mount_option("discard=async");
     if options.state == State::Dirty && discards {
         return refuse("--state dirty: the file system is mounted with discard and tells the drive of all that is removed");
     }

@@ -52,7 +52,7 @@ pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
 }
 
 /// What every window has: its ends, what was done, counters, waits, latencies, timeline.
-pub(super) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, phase: &mut Phase) {
+pub(crate) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, phase: &mut Phase) {
     let done = &timed.done;
     let calls = &done.calls;
     phase.start_ns = timed.start_ns.saturating_sub(began_ns);
@@ -82,11 +82,11 @@ pub(super) fn times(watched: &Watched<'_>, timed: &Timed<'_>, began_ns: u64, pha
     phase.timeline = Some(timeline(timed));
 }
 
-/// Samples as the record has them: counters of devices count from the window's opening.
+/// Samples as the record has them: counters count from the window's opening, temperatures are what they are.
 fn timeline(timed: &Timed<'_>) -> Timeline {
     let names: Vec<(&str, Measured)> = timed.series.iter().map(|(of, what)| (of.as_str(), *what)).collect();
     let mut timeline = Timeline::of(timed.samples.clone(), &names);
-    for series in &mut timeline.series {
+    for series in timeline.series.iter_mut().filter(|series| series.what != Measured::Celsius) {
         let base = series.values.iter().flatten().next().copied().unwrap_or(0);
         series.values.iter_mut().flatten().for_each(|value| *value -= base);
     }
@@ -129,7 +129,7 @@ pub(super) fn device(counters: &Counters) -> DeviceCounters {
     }
 }
 
-pub(super) fn cache(prepared: &Prepared) -> Cache {
+pub(crate) fn cache(prepared: &Prepared) -> Cache {
     Cache {
         method: prepared.method.clone(),
         data: prepared.data,

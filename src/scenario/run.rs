@@ -207,7 +207,7 @@ impl<'a> Bench<'a> {
         let lock = DriveLock::take(host, numbers)?;
         let log = plan.options.samples.as_deref().map(FileLog::open).transpose()?;
         // A killed measurement of any kind may have left a source in memory, where it costs most.
-        let freed = memory::remove(around.system, &memory::place())?;
+        let freed = memory::remove_left_over(around.system)?;
         if freed.files > 0 || !freed.is_complete() {
             around.observer.on(Event::Notice(format!("removed from memory what a run that was killed had left: {freed}")));
         }
@@ -248,6 +248,10 @@ impl<'a> Bench<'a> {
 
     fn work(&self, document: &mut Document, began_ns: u64) -> Result<()> {
         let Self { plan, around, .. } = self;
+        if plan.options.state == State::Trimmed {
+            // Whether it can be had is found out before anything is made.
+            prepare::tell_what_is_free(around.system, self.target.handle(), self.target.path())?;
+        }
         self.check_space()?;
         if consent::needs_probe(plan) {
             around.observer.on(Event::Waits("trying how fast the target is".to_owned()));
@@ -275,11 +279,8 @@ impl<'a> Bench<'a> {
             let title = format!("run {index} of {}", plan.runs);
             self.bring_into_state(index, &title, began_ns, &mut keep)?;
             for (corpus, (planned, ready)) in plan.phases.iter().zip(&ready).enumerate() {
-                let mut phase = Phase { corpus: Some(corpus), ..Phase::new(&planned.name, planned.kind) };
                 let last = index == plan.runs;
-                let done = self.work_once(&title, ready, None, plan.options.keep && last, &mut phase, began_ns, index);
-                keep(phase);
-                done?;
+                // Before the last copy, so that a drive that grows warm or full favours neither, and one that is kept has its room.
                 if last && plan.options.control && planned.from.is_some() {
                     let number = around.system.clock.wall().as_nanosecond().unsigned_abs() as u64;
                     let mut phase = Phase { corpus: Some(corpus), ..Phase::new(format!("{} control", planned.name), PhaseKind::Control) };
@@ -287,6 +288,10 @@ impl<'a> Bench<'a> {
                     keep(phase);
                     done?;
                 }
+                let mut phase = Phase { corpus: Some(corpus), ..Phase::new(&planned.name, planned.kind) };
+                let done = self.work_once(&title, ready, None, plan.options.keep && last, &mut phase, began_ns, index);
+                keep(phase);
+                done?;
             }
             document.summary = summary::summarise(document);
             (around.save)(document)?;
@@ -311,11 +316,20 @@ impl<'a> Bench<'a> {
         let available = || -> Result<crate::platform::Space> {
             around.system.files.space(self.target.handle()).during("ask for the space of", Side::Target, self.target.path())
         };
+        if plan.fill_percent.is_some() || plan.options.state != State::AsIs {
+            self.target.still_here()?;
+        }
         if index == 1 && plan.options.state == State::Dirty {
             let run = self.target.new_run()?;
-            let (phase, done) = prepare::write(&watched, &run, "dirty", prepare::bytes_to_dirty(available()?.available_bytes.unwrap_or(0)), began_ns);
+            let bytes = prepare::bytes_to_dirty(available()?.available_bytes.unwrap_or(0));
+            let (mut phase, done) = prepare::write(&watched, &run, "dirty", bytes, began_ns);
+            let before = self.target_counted.read();
+            let removed = self.remove(run);
+            if done.is_ok() {
+                prepare::stayed_dirty(&mut phase, before, self.target_counted.read());
+            }
             keep(phase);
-            done.and(self.remove(run))?;
+            done.and(removed)?;
         }
         if let Some(percent) = plan.fill_percent.filter(|_| index == 1) {
             match fill::missing_bytes(percent, available()?) {
@@ -460,8 +474,8 @@ impl<'a> Bench<'a> {
             Ready::Generated(manifest) => CopySource::Generated(manifest),
         };
         let run = self.target.new_run()?;
-        // A corpus in another place than the source's is not read from it.
-        let source = source.filter(|_| matches!(ready, Ready::OnSource(_)));
+        // A corpus in another place than the source's is not read from it, and two directories of one drive are one drive.
+        let source = source.filter(|source| matches!(ready, Ready::OnSource(_)) && !source.shares_counters(&target));
         let reads = match (&source, ready) {
             (Some(place), _) => Reads::Drive(place.drive),
             (None, Ready::OnTarget(_)) => Reads::Target,
@@ -478,6 +492,7 @@ impl<'a> Bench<'a> {
             began_ns,
             log: self.log.as_ref(),
             fresh,
+            is_new: matches!(phase.kind, PhaseKind::Write),
             tool_bytes_per_s: self.tool_bytes_per_s.get(),
         };
         if let Some(log) = &self.log {
@@ -502,7 +517,7 @@ impl<'a> Bench<'a> {
 
     fn remove(&self, run: RunDir) -> Result<()> {
         let path = run.path.clone();
-        self.around.observer.on(Event::Waits("removing the copy".to_owned()));
+        self.around.observer.on(Event::Waits("removing what was written".to_owned()));
         self.target.remove(run)?.complete()?;
         self.around.system.files.sync_filesystem(self.target.handle()).or_else(ignore_unsupported).during("flush", Side::Target, path)
     }
@@ -584,5 +599,11 @@ fn open_workspace<'a>(around: Around<'a>, directory: &Path) -> Result<Workspace<
         around.observer.on(Event::Notice(format!("removed what a run that was killed had left: {}", leftovers.removal)));
     }
     remove_unfinished(around.system, &workspace, around.observer)?;
+    if let Some(check) = workspace.capacity_checks()?.first() {
+        around.observer.on(Event::Notice(format!(
+            "{} takes space: test data of a capacity check; capacity goes on with them, clean removes them",
+            check.path.display()
+        )));
+    }
     Ok(workspace)
 }

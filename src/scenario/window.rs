@@ -8,7 +8,7 @@ use super::witness::{Seen, Witness};
 use crate::cache::flush::{Written, make_durable};
 use crate::drive::block_trace::{BlockTrace, Outcome, Reads};
 use crate::drive::counters::{Completions, NotQuiet, wait_until_quiet};
-use crate::drive::{CounterReader, Counters, Drive, KernelNames, Moved, Processes};
+use crate::drive::{CounterReader, Counters, Drive, KernelNames, Moved, Processes, Thermometer};
 use crate::error::{Error, Result};
 use crate::measure::Samples;
 use crate::measure::sampler::sampled;
@@ -25,12 +25,17 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How long a drive that does not become idle is watched, to know what others move on it.
 const BASELINE: Duration = Duration::from_secs(2);
 
+/// A temperature in the timeline is at most this old: reading it costs the drive a command.
+const WARM_EVERY: Duration = Duration::from_secs(2);
+
 /// The counters of what is under a directory: of the nearest devices, and of the physical ones where these are others.
 pub struct DriveCounters {
     nearest: Option<CounterReader>,
     physical: Option<CounterReader>,
     /// What the kernel calls it.
     names: KernelNames,
+    /// How warm it is, of the first of several.
+    thermometer: Option<Thermometer>,
 }
 
 impl DriveCounters {
@@ -40,7 +45,8 @@ impl DriveCounters {
         let nearest = drive.counted();
         let leaves: Vec<_> = drive.leaves().iter().map(|device| device.number).collect();
         let physical = (leaves != nearest).then(|| CounterReader::open(host, &leaves)).flatten();
-        Self { nearest: CounterReader::open(host, &nearest), physical, names: KernelNames::of(host, drive) }
+        let thermometer = drive.leaves().into_iter().find_map(|device| Thermometer::of(host, device));
+        Self { nearest: CounterReader::open(host, &nearest), physical, names: KernelNames::of(host, drive), thermometer }
     }
 
     /// What they say now, nearest first; a level that can't be read is left out.
@@ -68,6 +74,15 @@ pub struct Place<'a> {
     pub counted: &'a DriveCounters,
     /// Its id in the record.
     pub id: &'a str,
+}
+
+impl Place<'_> {
+    /// Whether the same devices count for both: two directories of one drive.
+    #[must_use]
+    pub fn shares_counters(&self, other: &Self) -> bool {
+        let counted = self.drive.counted();
+        !counted.is_empty() && counted == other.drive.counted()
+    }
 }
 
 /// What every window has: the system, who watches, and the drives that are looked at.
@@ -184,14 +199,21 @@ impl<'a> Watched<'a> {
         std::iter::once(&self.target).chain(&self.source)
     }
 
-    fn look(&self) -> Moment {
-        Moment {
-            usage: [Usage::of_process(), Usage::of_children()],
+    /// Looks at everything. What looking itself takes is no part of the window: processor time is read last at its opening, and first at its end.
+    fn look(&self, at_the_end: bool) -> Moment {
+        let usage = || [Usage::of_process(), Usage::of_children()];
+        let ended = at_the_end.then(usage);
+        let mut moment = Moment {
+            usage: ended.unwrap_or_default(),
             suspended_ns: self.system.clock.boot_ns().saturating_sub(self.system.clock.now_ns()),
             processes: if self.evidence { Processes::look(self.host) } else { Processes::default() },
             source: self.source.map_or([None, None], |place| place.counted.read()),
             target: self.target.counted.read(),
+        };
+        if ended.is_none() {
+            moment.usage = usage();
         }
+        moment
     }
 
     /// Waits until the drives have been idle for `time`. Returns what they move while nothing of ours is under way, bytes/s: 0 for idle ones, `None` where
@@ -258,9 +280,12 @@ impl<'a> Watched<'a> {
         for place in self.places() {
             series.extend([(place.id.to_owned(), Measured::ReadBytes), (place.id.to_owned(), Measured::WrittenBytes)]);
         }
+        series.extend(self.places().filter(|place| place.counted.thermometer.is_some()).map(|place| (place.id.to_owned(), Measured::Celsius)));
         // What the sampler's thread needs, and no more: who watches need not be shared among threads.
         let counted: Vec<&DriveCounters> = self.places().map(|place| place.counted).collect();
         let mut witness = Witness::new(system.clock, self.places().map(|place| (place.id, &place.counted.names)).collect());
+        let thermometers: Vec<&Thermometer> = counted.iter().filter_map(|counters| counters.thermometer.as_ref()).collect();
+        let (mut warm_at_ns, mut celsius) = (None, vec![None; thermometers.len()]);
         let look = || {
             let number = |of: Option<u64>| of.and_then(|value| i64::try_from(value).ok());
             let mut values = vec![number(Some(counter.bytes()))];
@@ -269,6 +294,12 @@ impl<'a> Watched<'a> {
                 values.push(number(counters.map(|counters| counters.read_bytes)));
                 values.push(number(counters.map(|counters| counters.written_bytes)));
             }
+            let now = system.clock.now_ns();
+            if warm_at_ns.is_none_or(|at_ns| now - at_ns >= WARM_EVERY.as_nanos() as u64) {
+                warm_at_ns = Some(now);
+                celsius = thermometers.iter().map(|thermometer| thermometer.celsius()).collect();
+            }
+            values.extend(&celsius);
             // Behind the series that are kept: how long the target was busy.
             values.push(number(counted[0].map(|counters| counters.io_ticks_ns)));
             witness.look(counter.bytes(), &counted);
@@ -279,7 +310,7 @@ impl<'a> Watched<'a> {
         let mut opened: Option<(u64, Moment)> = None;
         let watched_work = || {
             let mut open = || {
-                let moment = self.look();
+                let moment = self.look(false);
                 let start = system.clock.now_ns();
                 opened = Some((start, moment));
                 if let Some(trace) = tracing {
@@ -306,7 +337,7 @@ impl<'a> Watched<'a> {
             series.clear();
             (watched_work(), Samples::default(), None)
         };
-        let after = self.look();
+        let after = self.look(true);
         let trace = trace.map(|trace| trace.map_or_else(Outcome::none, BlockTrace::finish));
         let evidence_ns = match (evidence_ns, trace.as_ref().map(|outcome| outcome.cpu_ns)) {
             (None, None) => None,
@@ -329,6 +360,10 @@ impl<'a> Watched<'a> {
         let volatile = self.target.drive.volatile_cache();
         let begun = clock.now_ns();
         let (flush, flushed) = match make_durable(written, &mut done.calls, &mut flushes, volatile) {
+            // A file system that was told not to flush its device does not; what was counted was somebody else's.
+            Ok((flush, flushed)) if flush.reaches_medium == Answer::Yes && volatile != Some(false) && self.target.drive.has_no_barriers() => {
+                (Flush { method: format!("{} (mounted without barriers)", flush.method), reaches_medium: Answer::Unknown, ..flush }, flushed)
+            }
             Ok(flushed) => flushed,
             Err(failure) => {
                 done.failure = Some(failure);

@@ -6,6 +6,7 @@
     reason = "tests look at files from outside copysim, end when something is wrong, and say what they skip"
 )]
 
+mod capacity;
 mod card;
 mod keeping;
 mod material;

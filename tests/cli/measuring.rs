@@ -219,7 +219,7 @@ fn a_copier_that_fails_or_lies_is_told_and_its_copy_removed() {
 fn consent(scale: &str, yes: bool, durable_ns: u64, total_bytes: u64) -> Result<(), String> {
     let options = Options { scale: scale.parse().unwrap(), yes, ..Options::default() };
     let person = Person::new();
-    let request = Request { scenario: "jpg-same-drive", target: person.drive.path(), source: None, options };
+    let request = Request { scenario: "jpg-same-drive", target: Some(person.drive.path()), source: None, options };
     let plan = Plan::resolve(request, OS, &Host::real(), &Environment::default()).unwrap();
     let note = Note { at_s: 0, bytes: 256_000_000, durable_ns };
     let asked = consent::ask(&plan, note, 0, Some(total_bytes), &Silent, &Cancel::default());

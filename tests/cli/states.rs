@@ -30,7 +30,7 @@ fn a_control_does_the_same_work_with_other_data_and_is_no_result() {
     person.measures("jpg-same-drive", &["--runs", "2", "--control"]).exits(0);
     let document = only_result(&person);
     assert_eq!(document.runs[0].phases.len(), 1);
-    let [copy, control] = document.runs[1].phases.as_slice() else { panic!("{:?}", document.runs[1].phases.len()) };
+    let [control, copy] = document.runs[1].phases.as_slice() else { panic!("{:?}", document.runs[1].phases.len()) };
     assert_eq!((control.kind, control.status), (PhaseKind::Control, PhaseStatus::Ok));
     assert_eq!((control.files, control.bytes, control.work), (copy.files, copy.bytes, copy.work));
     assert!(control.integrity.is_none() && copy.integrity.is_some(), "what is not the corpus is not compared with it");
@@ -105,5 +105,7 @@ fn what_cannot_be_had_is_said_before_anything_is_written() {
     assert!(below(person.drive.path()).is_empty());
     // A file system in memory has nothing to tell to anybody: that is found out when it is told.
     let trimmed = person.measures("jpg-same-drive", &["--state", "trimmed"]);
-    trimmed.exits(2);
+    let trimmed = trimmed.exits(2);
+    assert!(trimmed.err.contains("--state trimmed: ") && below(person.drive.path()).is_empty(), "{}", trimmed.err);
+    person.runs(["scenario", "fill-drive", "--yes"]).refuses("fill-drive fills a drive: name a directory on it");
 }

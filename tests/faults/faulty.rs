@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use copysim::platform::{Caches, Entry, Extents, Files, Handle, OsFiles, Space, Stat};
+use copysim::platform::{Caches, Entry, Extent, Extents, Files, Handle, OsFiles, Space, Stat};
 use copysim::scenario::memory;
 
 /// What becomes of an operation.
@@ -223,6 +223,7 @@ operations! {
     fn evict(file: &Handle) -> ();
     fn resident_bytes(file: &Handle, len: u64) -> u64;
     fn extents(file: &Handle) -> Extents;
+    fn each_extent(file: &Handle, each: &mut dyn FnMut(Extent)) -> ();
     fn space(file: &Handle) -> Space;
 }
 

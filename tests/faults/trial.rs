@@ -163,7 +163,7 @@ impl Case {
         let (target, source) = (place.target(), place.source());
         let request = Request {
             scenario: &format!("{}-{kind}", self.corpus),
-            target: &target,
+            target: Some(&target),
             source: matches!(from, From::Directory | From::Memory).then_some(source.as_path()),
             options: Options { scale: Scale::from_hundredths(self.scale), settle: Some(std::time::Duration::ZERO), yes: true, ..options.clone() },
         };

@@ -1,5 +1,6 @@
 //! What is wrong with a lab drive just now: everything here may be changed while the drive runs.
 
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,6 +26,22 @@ pub enum Beyond {
     Wraps,
     /// Writes are dropped, reads give zeros.
     Lost,
+    /// Everything is the last block of this length before the end.
+    Aliases(u64),
+    /// Of what is written only so many bytes, the last ones, can be read; the rest gives zeros.
+    Cached(u64),
+}
+
+/// The sector in which a cache keeps what was written.
+const SECTOR: u64 = 512;
+
+/// What a drive keeps of what was written beyond its end.
+#[derive(Default)]
+struct Kept {
+    /// What a sector holds, and how often it stands among the ages.
+    sectors: HashMap<u64, (Box<[u8]>, u32)>,
+    /// Sectors by age, the oldest first; those that were written again stand there again.
+    ages: VecDeque<u64>,
 }
 
 #[derive(Default)]
@@ -36,6 +53,7 @@ struct State {
     errors: Vec<(Kind, Option<Range<u64>>, i32)>,
     damages: Vec<Damage>,
     end: Option<(u64, Beyond)>,
+    kept: Kept,
 }
 
 /// The faults of one drive; none at first.
@@ -94,7 +112,8 @@ impl Faults {
 
     /// The drive stores less than it says.
     pub fn stores_only(&self, bytes: u64, beyond: Beyond) {
-        self.lock().end = Some((bytes, beyond));
+        let mut state = self.lock();
+        (state.end, state.kept) = (Some((bytes, beyond)), Kept::default());
     }
 
     /// Waits while the drive hangs; returns when it was released last.
@@ -117,10 +136,9 @@ impl Faults {
 
     /// Writes as this drive does.
     pub fn write(&self, store: &Store, offset: u64, data: &[u8]) {
-        self.each_part(offset, data.len(), |at, part| {
-            if let Some(at) = at {
-                store.write(at, &data[part]);
-            }
+        self.each_part(offset, data.len(), |at, part| match at {
+            Some(at) => store.write(at, &data[part]),
+            None => self.keep(offset + part.start as u64, &data[part]),
         });
     }
 
@@ -128,7 +146,7 @@ impl Faults {
     pub fn read(&self, store: &Store, offset: u64, buffer: &mut [u8]) {
         self.each_part(offset, buffer.len(), |at, part| match at {
             Some(at) => store.read(at, &mut buffer[part]),
-            None => buffer[part].fill(0),
+            None => self.recall(offset + part.start as u64, &mut buffer[part]),
         });
         let range = offset..offset + buffer.len() as u64;
         let within = |place: &Range<u64>| overlap(place, &range).map(|hit| (hit.start - offset) as usize..(hit.end - offset) as usize);
@@ -153,10 +171,46 @@ impl Faults {
         let mut done = 0;
         while done < length {
             let place = offset + done as u64;
-            let take = ((end - place % end) as usize).min(length - done);
-            let at = if place < end || beyond == Beyond::Wraps { Some(place % end) } else { None };
+            // Where it is stored, and how much follows there.
+            let (at, follow) = match beyond {
+                _ if place < end => (Some(place), end - place),
+                Beyond::Wraps => (Some(place % end), end - place % end),
+                Beyond::Aliases(block) => (Some(end - block + place % block), block - place % block),
+                Beyond::Lost | Beyond::Cached(_) => (None, u64::MAX),
+            };
+            let take = usize::try_from(follow).unwrap_or(usize::MAX).min(length - done);
             visit(at, done..done + take);
             done += take;
+        }
+    }
+
+    /// Keeps what is written beyond the end, where this drive has a cache for it.
+    fn keep(&self, offset: u64, data: &[u8]) {
+        let mut state = self.lock();
+        let Some((_, Beyond::Cached(bytes))) = state.end else { return };
+        let Kept { sectors, ages } = &mut state.kept;
+        for (sector, data) in (offset / SECTOR..).zip(data.chunks(SECTOR as usize)) {
+            let times = sectors.get(&sector).map_or(0, |(_, times)| *times);
+            sectors.insert(sector, (data.into(), times + 1));
+            ages.push_back(sector);
+            while ages.len() as u64 > bytes / SECTOR {
+                let Some(oldest) = ages.pop_front() else { break };
+                match sectors.get_mut(&oldest) {
+                    Some((_, times)) if *times > 1 => *times -= 1,
+                    _ => drop(sectors.remove(&oldest)),
+                }
+            }
+        }
+    }
+
+    /// Reads what was kept; zeros where nothing is.
+    fn recall(&self, offset: u64, buffer: &mut [u8]) {
+        let state = self.lock();
+        for (sector, data) in (offset / SECTOR..).zip(buffer.chunks_mut(SECTOR as usize)) {
+            match state.kept.sectors.get(&sector) {
+                Some((kept, _)) => data.copy_from_slice(&kept[..data.len()]),
+                None => data.fill(0),
+            }
         }
     }
 }

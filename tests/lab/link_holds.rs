@@ -64,7 +64,7 @@ fn a_rate_below_that_of_the_link_holds_and_one_above_is_impossible() {
             verify: false,
             ..Options::default()
         };
-        let request = Request { scenario: "large-file-cross-drive", target: lab.path(), source: None, options };
+        let request = Request { scenario: "large-file-cross-drive", target: Some(lab.path()), source: None, options };
         let plan = Plan::resolve(request, OS, &host, &Environment::default()).unwrap();
         assert_eq!(plan.target_drive.link_bytes_per_s(), Some(53_248_000));
         let cancel = Cancel::default();

@@ -12,6 +12,7 @@
 #[path = "mod.rs"]
 mod lab;
 
+mod capacity_holds;
 mod curves_hold;
 mod evidence_fails;
 mod failures_hold;

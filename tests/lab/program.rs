@@ -25,6 +25,8 @@ const BUSY: &str = "another copysim is";
 /// A measurement to be made.
 pub struct Order {
     arguments: Vec<OsString>,
+    /// Where results are kept, when not in a place of its own.
+    results: Option<PathBuf>,
     /// What stands before the binary: a program that changes the user, or the view of the file systems.
     before: Vec<OsString>,
 }
@@ -33,7 +35,13 @@ impl Order {
     /// A scenario on a directory: one run, a settling time of one second, no questions.
     pub fn new(scenario: &str, target: &Path) -> Self {
         let arguments = [OsStr::new("scenario"), OsStr::new(scenario), target.as_os_str()].map(OsStr::to_owned).into();
-        Self { arguments, before: Vec::new() }.with("--settle 1s --yes --color never")
+        Self { arguments, results: None, before: Vec::new() }.with("--settle 1s --yes --color never")
+    }
+
+    /// A check of the capacity of the drive under a directory, without questions.
+    pub fn capacity(target: &Path) -> Self {
+        let arguments = [OsStr::new("capacity"), target.as_os_str()].map(OsStr::to_owned).into();
+        Self { arguments, results: None, before: Vec::new() }.with("--yes --color never")
     }
 
     /// More arguments, separated by blanks.
@@ -46,6 +54,11 @@ impl Order {
     pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
+    }
+
+    /// Results go to a directory that other orders use as well.
+    pub fn keeping(self, results: &Path) -> Self {
+        Self { results: Some(results.to_owned()), ..self }
     }
 
     /// Run by an ordinary user.
@@ -72,7 +85,8 @@ impl Order {
         let mut line: Vec<OsString> = self.before.clone();
         line.push(env!("CARGO_BIN_EXE_copysim").into());
         line.extend(self.arguments.iter().cloned());
-        line.extend(["--results".into(), results.path().join("kept").into(), "--json".into(), json.clone().into()]);
+        let kept = self.results.clone().unwrap_or_else(|| results.path().join("kept"));
+        line.extend(["--results".into(), kept.clone().into(), "--json".into(), json.clone().into()]);
         let mut child = Command::new(&line[0]).args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let out = std::thread::spawn(move || {
@@ -92,7 +106,7 @@ impl Order {
             lock(&listener.0).over = true;
             listener.1.notify_all();
         });
-        Running { child, began: Instant::now(), said, out: Some(out), err: Some(err), results, json }
+        Running { child, began: Instant::now(), said, out: Some(out), err: Some(err), _place: results, kept, json, shared: self.results.is_some() }
     }
 
     /// Runs it to its end. Where another copysim of this machine holds the memory for sources, it is tried again.
@@ -173,7 +187,10 @@ pub struct Running {
     said: Arc<(Mutex<Said>, Condvar)>,
     out: Option<JoinHandle<String>>,
     err: Option<JoinHandle<()>>,
-    results: tempfile::TempDir,
+    _place: tempfile::TempDir,
+    /// Where results are kept, and whether others are kept there too.
+    kept: PathBuf,
+    shared: bool,
     json: PathBuf,
 }
 
@@ -220,6 +237,12 @@ impl Running {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Ends it as a power cut would, and waits until it is gone.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Waits for its end, which must come in time.
     pub fn end(mut self) -> Ended {
         let status = loop {
@@ -234,11 +257,13 @@ impl Running {
         };
         self.err.take().unwrap().join().unwrap();
         let err = std::mem::take(&mut lock(&self.said.0).text);
-        let record = std::fs::read(&self.json).ok().map(|text| serde_json::from_slice(&text).unwrap()).unwrap_or_default();
-        let kept: Vec<Value> = std::fs::read_dir(self.results.path().join("kept"))
+        let record: Value = std::fs::read(&self.json).ok().map(|text| serde_json::from_slice(&text).unwrap()).unwrap_or_default();
+        let kept: Vec<Value> = std::fs::read_dir(&self.kept)
             .into_iter()
             .flatten()
+            .filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_file())
             .map(|entry| serde_json::from_slice(&std::fs::read(entry.unwrap().path()).unwrap()).unwrap())
+            .filter(|kept: &Value| !self.shared || kept["id"] == record["id"])
             .collect();
         let code = status.code();
         assert!(status.signal().is_none(), "{status}: {err}");

@@ -101,10 +101,12 @@ fn a_drive_that_keeps_equal_data_once_is_suspected_by_the_control_and_a_plain_on
             lab.keep_equal_data_once();
         }
         let ended = Order::new("large-file-same-drive", lab.path()).with("--scale 2% --runs 1 --control").paced(&[&lab]);
-        let control = &ended.record["runs"][0]["phases"][1];
-        let ns = ["/window/durable_ns"].map(|at| (ended.phase(1).number(at), control.pointer(at).unwrap().as_u64().unwrap()))[0];
-        println!("once {once}: the control took {:.3} of the copy's time", ratio(ns.1, ns.0));
-        assert_eq!(control["kind"], "control");
+        let ns = |kind: &str| {
+            let phases = ended.record["runs"][0]["phases"].as_array().unwrap();
+            let phase = phases.iter().find(|phase| phase["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"));
+            phase["window"]["durable_ns"].as_u64().unwrap()
+        };
+        println!("once {once}: the control took {:.3} of the copy's time", ratio(ns("control"), ns("copy")));
         assert_eq!(ended.record["flags"].to_string().contains("dedup-suspected"), once, "{}", ended.record["flags"]);
     }
 }
@@ -119,7 +121,8 @@ fn a_trimmed_drive_has_heard_of_it_and_a_dirty_one_was_written_all_over() {
     assert_eq!((told["name"].as_str(), told["kind"].as_str()), (Some("trim"), Some("precondition")));
     assert_eq!(told["evidence"][0]["verdict"], "holds");
     let discarded: u64 = lab.log.requests().iter().filter(|request| request.kind == Kind::Discard).map(|request| request.length).sum();
-    assert!(discarded >= told["bytes"].as_u64().unwrap() && told["bytes"].as_u64().unwrap() > 100_000_000, "{discarded} {told}");
+    // What could be told was told before anything was made, too.
+    assert!(discarded >= told["bytes"].as_u64().unwrap() && told["bytes"].as_u64().unwrap() > 0 && discarded > 500_000_000, "{discarded} {told}");
     let before = lab.log.sums();
     let dirty = Order::new("large-file-same-drive", lab.path()).with("--scale 1% --runs 1 --state dirty").paced(&[&lab]);
     let written = &dirty.record["runs"][0]["phases"][0];

@@ -1,7 +1,7 @@
 //! The rate over bytes: where it changed at once (the end of a fast cache), where it went down slowly, and where nothing happened.
 //!
-//! A curve of cumulative bytes is cut into cells ([`cells`]), stalls are taken out, and the logarithm of each cell's rate is fitted by levels and lines
-//! under noise that has a memory ([`fit`]). What is found is the place of each change and the rates on its two sides.
+//! A curve of cumulative bytes is cut into cells (`cells`), stalls are taken out, and the logarithm of each cell's rate is fitted by levels and lines
+//! under noise that has a memory (`fit`). What is found is the place of each change and the rates on its two sides.
 
 mod cells;
 mod drift;
@@ -120,9 +120,18 @@ pub fn look(t_ns: &[u64], bytes: &[Option<i64>], stalls: &[Gap], celsius: Option
                 let shape = shape(&cells, &found);
                 let longest = shape.levels().iter().max_by_key(|level| level.moving_ns()).copied().unwrap_or_default();
                 let drift = Drift::within(&cells.within(&longest), celsius.map(|celsius| (t_ns, celsius)));
-                return Curve { shape, drift };
+                return Curve { shape: settled(shape, drift.as_ref()), drift };
             }
         }
+    }
+}
+
+/// A slow start, or a slow end, is no ramp: where the last third is as fast as the first the rate did not go anywhere. (Of a change by [`LEAST_CHANGE`] from end to
+/// end the thirds differ by two thirds; half is asked for.)
+fn settled(shape: Shape, drift: Option<&Drift>) -> Shape {
+    match (shape, drift) {
+        (Shape::Ramp(level), Some(drift)) if drift.ratio().ln().abs() < -(-LEAST_CHANGE / 2.0).ln_1p() => Shape::Steady(level),
+        (shape, _) => shape,
     }
 }
 

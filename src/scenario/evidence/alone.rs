@@ -1,6 +1,6 @@
 //! Whether nobody else used the drives within the window.
 
-use super::{Conclusions, JOURNAL_BYTES, METADATA_BYTES, Observed};
+use super::{Conclusions, Observed};
 use crate::drive::{Counters, ProcessIo};
 use crate::result::{Proof, Verdict, flags};
 use crate::units::{Bytes, rate};
@@ -13,15 +13,20 @@ const SECOND_NS: u64 = 1_000_000_000;
 ///
 /// Reads are exact: what the nearest devices served less what the kernel booked to this process and its children. Writes are not: a journal, inodes and
 /// directories are written besides the content, and the pages of others are booked to them when they are made dirty, on whatever drive. So of what was
-/// written in excess only as much counts as other processes are known to have written, or, where some can't be seen, what is above any file system's own needs.
+/// written in excess only as much counts as other processes are known to have written.
 fn foreign(seen: &Observed, moved: &[&Counters]) -> Option<ProcessIo> {
     let own = seen.own_io.filter(|_| !moved.is_empty())?;
     let sum = |of: fn(&Counters) -> u64| moved.iter().map(|counters| of(counters)).sum::<u64>();
     let excess = sum(|counters| counters.written_bytes).saturating_sub(own.written_bytes);
-    let beyond_metadata = excess.saturating_sub(seen.files.saturating_mul(METADATA_BYTES).saturating_add(JOURNAL_BYTES));
-    let unseen = if seen.hidden_processes { beyond_metadata } else { 0 };
-    let written_bytes = excess.min(seen.others_io.written_bytes).max(unseen);
+    let written_bytes = excess.min(seen.others_io.written_bytes);
     Some(ProcessIo { read_bytes: sum(|counters| counters.read_bytes).saturating_sub(own.read_bytes), written_bytes })
+}
+
+/// What was written beyond what the kernel booked to anybody who can be seen: the file system's own bookkeeping, or others that can't be seen.
+fn unexplained(seen: &Observed, moved: &[&Counters], foreign: ProcessIo) -> u64 {
+    let written: u64 = moved.iter().map(|counters| counters.written_bytes).sum();
+    let own = seen.own_io.map_or(0, |own| own.written_bytes);
+    written.saturating_sub(own).saturating_sub(foreign.written_bytes)
 }
 
 pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
@@ -47,8 +52,13 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
         found.flags.push(flags::FOREIGN_IO.flag(Some(&because), None));
         return found.prove(Proof::Alone, Verdict::Fails, because);
     }
-    if seen.hidden_processes {
-        because += "; writes of processes that can't be seen count only where a file system would not make them itself";
+    let unexplained = unexplained(seen, &counted, foreign);
+    if seen.hidden_processes && unexplained as f64 > FOREIGN_SHARE * moved {
+        because += &format!(
+            "; {} more were written than copysim asked for, by the file system itself or by programs that can't be seen",
+            Bytes(unexplained)
+        );
+        return found.prove(Proof::Alone, Verdict::Unknown, because);
     }
     found.prove(Proof::Alone, Verdict::Holds, because);
 }

@@ -41,7 +41,7 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
     }
     let verdict = match (impossible || limited, link) {
         (true, _) => Verdict::Fails,
-        (false, Some(_)) if seen.durable_ns.is_some() => Verdict::Holds,
+        (false, Some(_)) if seen.durable_ns.is_some() && seen.tool_bytes_per_s.is_some() => Verdict::Holds,
         (false, _) => Verdict::Unknown,
     };
     found.prove(Proof::BelowCeilings, verdict, because);

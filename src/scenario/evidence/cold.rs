@@ -68,6 +68,11 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
     metadata(seen, cache.metadata, stored, found);
 }
 
+/// The least that a drive serves of metadata: a block …
+const LEAST_METADATA: u64 = 4096;
+/// … and for each file half of the smallest inode in use.
+const INODE: u64 = 64;
+
 /// Names and attributes: they are cold when the system has dropped them, and the drive served more than content then.
 fn metadata(seen: &Observed, warmth: Warmth, stored: u64, found: &mut Conclusions) {
     let beyond = seen.source_counted.iter().map(|counters| counters.read_bytes.saturating_sub(stored)).min();
@@ -75,7 +80,9 @@ fn metadata(seen: &Observed, warmth: Warmth, stored: u64, found: &mut Conclusion
         (Warmth::Warm, _) => (Verdict::Fails, "only root can drop names and attributes from this machine's cache".to_owned()),
         (Warmth::Unknown, _) => (Verdict::Unknown, "whether names and attributes were cached could not be seen".to_owned()),
         (Warmth::Cold, None) => (Verdict::Unknown, "they were dropped, but there are no counters of a drive to confirm it".to_owned()),
-        (Warmth::Cold, Some(0)) => (Verdict::Unknown, "they were dropped, and the drive served no more than the content".to_owned()),
+        (Warmth::Cold, Some(bytes)) if bytes < LEAST_METADATA.max(seen.files.saturating_mul(INODE)) => {
+            (Verdict::Unknown, format!("they were dropped, and the drive served only {} besides the content", Bytes(bytes)))
+        }
         (Warmth::Cold, Some(bytes)) => (Verdict::Holds, format!("they were dropped, and the drive served {} besides the content", Bytes(bytes))),
     };
     found.prove(Proof::ColdMetadata, verdict, because);

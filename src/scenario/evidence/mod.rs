@@ -20,7 +20,7 @@ use crate::units::{count, duration};
 const MOVED_SHARE: f64 = 0.95;
 /// A device may move a tenth more than it has to, and this much for each file (its inode, directory, journal and the rest of its last block) …
 const METADATA_BYTES: u64 = 64 << 10;
-/// … and this much besides, before its counters prove nothing any more.
+/// … and this much besides, but no more than half of it, before its counters prove nothing any more.
 const JOURNAL_BYTES: u64 = 32_000_000;
 /// The shortest window of which a rate is given.
 const SHORTEST_NS: u64 = 1_000_000_000;
@@ -198,7 +198,8 @@ impl Observed {
     }
 
     fn is_crowded(&self, levels: &[Counters], moved: impl Fn(&Counters) -> u64, bytes: u64) -> bool {
-        let allowed = bytes.saturating_add(bytes / 10).saturating_add(self.files.saturating_mul(METADATA_BYTES)).saturating_add(JOURNAL_BYTES);
+        let metadata = self.files.saturating_mul(METADATA_BYTES).saturating_add(JOURNAL_BYTES).min(bytes / 2);
+        let allowed = bytes.saturating_add(bytes / 10).saturating_add(metadata);
         levels.iter().any(|counters| moved(counters) > allowed)
     }
 }

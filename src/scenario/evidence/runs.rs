@@ -41,8 +41,9 @@ pub fn compare_places(places: &[u64], drive_bytes: Option<u64>) -> Vec<Flag> {
 /// Whether writing fresh data takes longer than copying data that the drive has: it is suspected then to keep equal data once.
 #[must_use]
 pub fn compare_control(copies_ns: &[u64], control_ns: Option<u64>) -> Option<Flag> {
-    let (copy, control) = (spread(copies_ns)?.median, control_ns?);
-    if copy < SHORTEST_NS {
+    let (copies, control) = (spread(copies_ns)?, control_ns?);
+    let copy = copies.median;
+    if copy < SHORTEST_NS || control <= copies.max {
         return None;
     }
     let slower = control as f64 / copy.max(1) as f64 - 1.0;

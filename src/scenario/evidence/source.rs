@@ -7,7 +7,7 @@ use crate::result::{Proof, Verdict, flags};
 const GENERATOR_SHARE: f64 = 0.01;
 /// A target that worked for at least this share of the window did not wait for anything.
 const BUSY_SHARE: f64 = 0.90;
-/// A source that worked for at most this share of the window could have given twice as much.
+/// A source that worked for at most this share of the window, and was not waited for much, could have given twice as much.
 const HALF: f64 = 0.50;
 /// Waits for the source above this share of the window matter where the target had at least as much time to spare.
 const NOTICEABLE: f64 = 0.20;
@@ -42,7 +42,8 @@ fn of_a_drive(seen: &Observed) -> (Verdict, String) {
     if let Some(busy) = seen.target_busy_ns.map(share).filter(|&busy| busy >= BUSY_SHARE) {
         return (Verdict::Holds, format!("the target worked for {} of the time{waited}", percent(busy)));
     }
-    if let Some(busy) = upper(&seen.source_counted).filter(|&busy| busy <= HALF) {
+    let waited_little = read.is_none_or(|read| read <= NOTICEABLE);
+    if let Some(busy) = upper(&seen.source_counted).filter(|&busy| busy <= HALF && waited_little) {
         return (Verdict::Holds, format!("the source worked for at most {} of the time{waited}", percent(busy)));
     }
     let idle = seen.target_busy_ns.map(share).or_else(|| upper(&seen.target_counted)).map(|busy| (1.0 - busy).max(0.0));
