@@ -57,7 +57,7 @@ fn observed(watched: &Watched<'_>, timed: &Timed<'_>) -> Observed {
         tool_bytes_per_s: None,
         link_bytes_per_s: drive.link_bytes_per_s(),
         target_busy_ns: None,
-        own_io: moved.own,
+        own_io: moved.own.filter(|_| !drive.is_fuse()),
         others_io: moved.others,
         hidden_processes: moved.has_hidden,
         busiest: moved.busiest,
@@ -119,6 +119,8 @@ pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
         source_stored_bytes: Some(timed.done.bytes),
         cache_below: loops,
         source_counted: seen.target_counted.clone(),
+        // One drive counts once.
+        same_drive: true,
         durable_ns: phase.window.durable_ns,
         read_ns: Some(group_ns(timed, Call::Read)),
         ..seen
@@ -130,7 +132,7 @@ pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
     let of_writing = |flag: &Flag| {
         [&flags::FLUSH_UNKNOWN, &flags::CACHED_WRITE, &flags::COMPRESSED, &flags::METADATA_WARM].iter().any(|entry| entry.code == flag.code)
     };
-    let is_of_writing = |proof: Proof| matches!(proof, Proof::Moved | Proof::Durable | Proof::SourceNotLimit);
+    let is_of_writing = |proof: Proof| matches!(proof, Proof::Moved | Proof::Durable | Proof::ColdMetadata);
     phase.evidence = conclusions.evidence.into_iter().filter(|evidence| !is_of_writing(evidence.proof)).collect();
     phase.flags.extend(conclusions.flags.into_iter().filter(|flag| !of_writing(flag)));
 }

@@ -178,6 +178,9 @@ fn honest_drives_are_honest() {
         assert_eq!(found.number("good_bytes"), found.number("tested_bytes"));
         assert!(found.ended.out.starts_with("All ") && found.ended.out.contains("of free space hold what was written"), "{}", found.ended.out);
         assert_eq!(left(&lab), Vec::<String>::new());
+        // What is read is read by nobody else.
+        let phases = found.ended.record["runs"][0]["phases"].as_array().unwrap();
+        assert!(phases.iter().all(|phase| !phase["flags"].to_string().contains("foreign-io")), "{}", found.ended.out);
     }
     assert_eq!(alarms, 0);
 }
