@@ -79,7 +79,7 @@ fn a_corpus_is_used_again_and_made_again_when_it_was_damaged() {
     type Damage<'a> = (&'a str, &'a dyn Fn());
     let damages: [Damage<'_>; 4] = [
         ("IMG_0002.JPG has another length", &|| fs::File::options().write(true).open(&photo).unwrap().set_len(1000).unwrap()),
-        ("IMG_0002.JPG can't be looked at", &|| fs::remove_file(&photo).unwrap()),
+        ("IMG_0002.JPG is missing", &|| fs::remove_file(&photo).unwrap()),
         ("is there but was never finished: it is made again", &|| fs::remove_file(corpus.join("MANIFEST")).unwrap()),
         ("is there but can't be used", &|| fs::write(corpus.join("MANIFEST"), "nonsense").unwrap()),
     ];
