@@ -19,7 +19,8 @@ use tempfile::TempDir;
 static DRIVE: Mutex<()> = Mutex::new(());
 
 /// What copysim says when it begins a piece of work, in order.
-const MOMENTS: [&str; 6] = ["making ", "checking ", "run 1 of 9: preparing", "run 1 of 9: copying", "run 1 of 9: comparing", "removing what was written"];
+const MOMENTS: [&str; 6] =
+    ["making ", "checking ", "run 1 of 9: preparing", "run 1 of 9: copying", "run 1 of 9: comparing", "removing what was written"];
 /// Large enough that each of them takes a while.
 const SCALE: &str = "1%";
 const CORPUS: &str = "jpg-v1-s0-p1";

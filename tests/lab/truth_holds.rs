@@ -151,7 +151,9 @@ fn a_copy_from_one_drive_to_another_is_what_both_logs_say() {
         let mut times = Vec::new();
         for run in 1..=3 {
             let phase = ended.phase(run);
-            phase.is_proven(&[]);
+            phase.is_proven(&["source-limited"]);
+            // The slower of two drives is the limit.
+            assert_eq!(phase.verdict("source-not-limit") == "fails", from < to, "{}", phase["evidence"]);
             let [read, written] = Truth::of_each([&source.log, &target.log], phase.opened_ns());
             times.push(ratio(phase.number("/window/durable_ns"), written.durable_ns()));
             let due_ns = phase.number("/bytes") * 1000 / from.min(to).div_ceil(MB);
