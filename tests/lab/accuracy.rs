@@ -45,7 +45,7 @@ struct Case {
     speed: Speed,
     /// The speed from so many written bytes of the copy on.
     step: Option<(u64, Speed)>,
-    /// In hundredths of a percent of 4 GB: about two seconds of work.
+    /// In hundredths of a percent of 4 GB: a second or two of work.
     scale: &'static str,
     /// How much of what is written this machine may hold back: less than would fit into its memory.
     held_back: u64,
@@ -56,14 +56,14 @@ fn cases() -> Vec<Case> {
     let delayed = |latency: f64| Speed { latency: ms(latency), ..Speed::rate(50 * MB) };
     let plain = |name, speed, scale, held_back| Case { name, speed, step: None, scale, held_back };
     vec![
-        plain("10 MB/s", Speed::rate(10 * MB), "0.5%", 2 * MB),
-        plain("50 MB/s", Speed::rate(50 * MB), "2%", 8 * MB),
-        plain("200 MB/s", Speed::rate(200 * MB), "8%", 24 * MB),
-        plain("50 MB/s, 0.5 ms a request", delayed(0.5), "2%", 8 * MB),
-        plain("50 MB/s, 2 ms a request", delayed(2.0), "2%", 8 * MB),
-        plain("50 MB/s, 10 ms a request", delayed(10.0), "2%", 8 * MB),
-        plain("50 MB/s, 50 ms a flush", Speed { flush: ms(50.0), ..Speed::rate(50 * MB) }, "2%", 8 * MB),
-        Case { step: Some((40 * MB, Speed::rate(25 * MB))), ..plain("100 MB/s, 25 MB/s after 40 MB", Speed::rate(100 * MB), "2%", 8 * MB) },
+        plain("10 MB/s", Speed::rate(10 * MB), "0.4%", 2 * MB),
+        plain("50 MB/s", Speed::rate(50 * MB), "1.5%", 6 * MB),
+        plain("200 MB/s", Speed::rate(200 * MB), "6%", 20 * MB),
+        plain("50 MB/s, 0.5 ms a request", delayed(0.5), "1.5%", 6 * MB),
+        plain("50 MB/s, 2 ms a request", delayed(2.0), "1.5%", 6 * MB),
+        plain("50 MB/s, 10 ms a request", delayed(10.0), "1.5%", 6 * MB),
+        plain("50 MB/s, 50 ms a flush", Speed { flush: ms(50.0), ..Speed::rate(50 * MB) }, "1.5%", 6 * MB),
+        Case { step: Some((30 * MB, Speed::rate(25 * MB))), ..plain("100 MB/s, 25 MB/s after 30 MB", Speed::rate(100 * MB), "1.5%", 6 * MB) },
     ]
 }
 
@@ -134,7 +134,8 @@ fn measure(case: &Case) -> Found {
     lab.hold_back(case.held_back).unwrap();
     for round in 0..TIMES {
         for scenario in ["large-file-cross-drive", "large-file-same-drive"] {
-            let order = Order::new(scenario, lab.path()).with("--scale").with(case.scale).with("--runs 1 --no-verify --block-trace");
+            let order =
+                Order::new(scenario, lab.path()).with("--scale").with(case.scale).with("--runs 1 --no-verify --block-trace").settling("100ms");
             let steps = scenario.contains("cross").then_some(case.step).flatten();
             lab.set_speed(case.speed);
             let ended = order.paced_with(&[&lab], &mut |line| {
@@ -172,7 +173,7 @@ fn cost(off: &mut Vec<String>) {
     let (mut times, mut shares, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..PAIRS {
         let measured = |option: &str| {
-            let order = Order::new("large-file-same-drive", lab.path()).with("--scale 1.5% --runs 1 --no-verify").with(option);
+            let order = Order::new("large-file-same-drive", lab.path()).with("--scale 1.5% --runs 1 --no-verify").with(option).settling("100ms");
             let ended = order.paced(&[&lab]);
             let phase = ended.phase(1);
             let (opened, durable) = (phase.opened_ns(), phase.number("/window/durable_ns"));

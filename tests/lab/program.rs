@@ -50,6 +50,13 @@ impl Order {
         self
     }
 
+    /// Another settling time than a second.
+    pub fn settling(mut self, time: &str) -> Self {
+        let at = self.arguments.iter().position(|argument| argument == "--settle").unwrap() + 1;
+        self.arguments[at] = time.into();
+        self
+    }
+
     /// One more argument, as it is.
     pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());

@@ -100,7 +100,7 @@ fn a_drive_that_keeps_equal_data_once_is_suspected_by_the_control_and_a_plain_on
         if once {
             lab.keep_equal_data_once();
         }
-        let ended = Order::new("large-file-same-drive", lab.path()).with("--scale 2% --runs 1 --control").paced(&[&lab]);
+        let ended = Order::new("large-file-same-drive", lab.path()).with("--scale 2% --runs 1 --control").settling("200ms").paced(&[&lab]);
         let ns = |kind: &str| {
             let phases = ended.record["runs"][0]["phases"].as_array().unwrap();
             let phase = phases.iter().find(|phase| phase["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"));
