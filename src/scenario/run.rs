@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::ceiling;
 use super::consent;
@@ -34,6 +35,9 @@ use crate::units::{Bytes, files};
 use crate::workload::copy::Order;
 use crate::workload::samples::FileLog;
 
+/// How long a drive must have been idle after what made it dirty was removed.
+const AFTER_REMOVAL: Duration = Duration::from_secs(1);
+
 /// What a run needs besides its plan.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
@@ -65,6 +69,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
         facts::after(around.host, drive, "d1", &mut document.drives);
     }
     document.flags.extend(compare(plan, &document));
+    document.flags.extend(of_preparations(&document));
     document.summary = summary::summarise(&document);
     conclude(&mut document, &outcome, plan.runs, plan.options.strict);
     if !was_begun(&document, &outcome) {
@@ -90,6 +95,18 @@ fn compare(plan: &Plan, document: &Document) -> Vec<result::Flag> {
     let places: Vec<u64> = of_kind(only.kind).filter_map(|phase| phase.layout?.copy?.mean_place_bytes).collect();
     flags.extend(compare_places(&places, plan.space.total_bytes));
     flags.extend(compare_control(&durable, of_kind(PhaseKind::Control).find_map(|phase| phase.window.durable_ns)));
+    flags
+}
+
+/// What is to be said of the drive's state is said of all that was measured in it, once.
+fn of_preparations(document: &Document) -> Vec<result::Flag> {
+    let phases = document.runs.iter().flat_map(|run| &run.phases).filter(|phase| phase.kind == PhaseKind::Precondition);
+    let mut flags: Vec<result::Flag> = Vec::new();
+    for flag in phases.flat_map(|phase| &phase.flags) {
+        if flags.iter().all(|said| said.code != flag.code) {
+            flags.push(flag.clone());
+        }
+    }
     flags
 }
 
@@ -325,6 +342,8 @@ impl<'a> Bench<'a> {
             let (mut phase, done) = prepare::write(&watched, &run, "dirty", bytes, began_ns);
             let before = self.target_counted.read();
             let removed = self.remove(run);
+            // What a file system tells of removals it tells later, when it has leisure.
+            watched.settle(AFTER_REMOVAL)?;
             if done.is_ok() {
                 prepare::stayed_dirty(&mut phase, before, self.target_counted.read());
             }

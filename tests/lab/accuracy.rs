@@ -260,7 +260,8 @@ fn main() -> ExitCode {
             cell("fio", &found.fio, RATE_OFF),
             cell("read latency", &found.read, LATENCY_OFF),
             cell("write latency", &found.write, LATENCY_OFF),
-            cell("flush latency", &found.flush, LATENCY_OFF),
+            // Where a flush costs the drive nothing, what is measured is the rig.
+            cell("flush latency", if case.speed.flush.is_zero() { &[] } else { &found.flush }, LATENCY_OFF),
         ];
         println!("| {} | {} |", case.name, cells.join(" | "));
     }

@@ -136,6 +136,21 @@ fn a_trimmed_drive_has_heard_of_it_and_a_dirty_one_was_written_all_over() {
 }
 
 #[test]
+fn a_drive_that_is_told_of_what_is_removed_does_not_stay_dirty() {
+    needs!("mkfs.ext4", "tune2fs");
+    let mut lab = drive(RATE);
+    // By its own default, which the options of the mount do not show.
+    run("tune2fs", ["-o".as_ref(), "discard".as_ref(), lab.device().as_os_str()]).unwrap();
+    lab.remount().unwrap();
+    let ended = Order::new("large-file-same-drive", lab.path()).with("--scale 1% --runs 1 --state dirty").paced(&[&lab]);
+    let dirty = &ended.record["runs"][0]["phases"][0];
+    println!("{dirty}");
+    assert_eq!((dirty["name"].as_str(), dirty["evidence"][0]["verdict"].as_str()), (Some("dirty"), Some("fails")), "{dirty}");
+    assert!(dirty["flags"].to_string().contains("state-unproven"), "{dirty}");
+    assert!(ended.out.contains("state-unproven"), "{}", ended.out);
+}
+
+#[test]
 fn a_source_in_pieces_is_said_and_a_whole_one_is_not() {
     needs!("mkfs.ext4");
     let lab = LabDrive::builder().file_system(FileSystem::Ext4).start().unwrap();

@@ -22,6 +22,7 @@ fn an_ordinary_user_measures_cold_data_and_gets_one_mark() {
             phase.is_proven(&["metadata-warm"]);
             assert_eq!((phase.flags("weak"), phase.flags("invalid")), (vec!["metadata-warm"], vec![]));
             assert_eq!((&phase["cache"]["data"], &phase["cache"]["metadata"]), (&json!("cold"), &json!("warm")));
+            assert_eq!(phase.verdict("cold-metadata"), "fails", "{}", phase["evidence"]);
             let truth = Truth::after(&lab.log, phase.opened_ns());
             assert!(
                 truth.read_bytes >= phase.number("/bytes") && ratio(phase.number("/device/d0/read_bytes"), truth.read_bytes) < 1.005,
