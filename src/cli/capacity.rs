@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::options::Showing;
-use super::scenario::{Keeper, copysim_itself, show};
-use super::{Outcome, output, signals, watch::Watch};
+use super::scenario::{Keeper, copysim_itself};
+use super::{Outcome, signals, watch::Watch};
 use crate::capacity::run::{Options, run as carry_out, was_begun};
 use crate::platform::{Host, OS};
 use crate::result::{Document, store};
@@ -69,14 +69,6 @@ pub fn run(args: Args) -> Outcome {
     let save = |document: &Document| keeper.save(document);
     let around = Around { system: OS, host: &host, observer: &watch, cancel: &cancel, save: &save };
     let (document, outcome) = carry_out(&args.directory, &options, &results, around, copysim_itself());
-    let shown =
-        if was_begun(&document, &outcome) { show(&super::scenario::masked(&document, options.identify)?, args.json.as_deref()) } else { Ok(()) };
-    let (saved, failure) = keeper.into_parts();
-    if let Some(path) = saved {
-        output::note(&format!("result: {}", path.display()));
-    }
-    outcome?;
-    failure.map_or(Ok(()), Err)?;
-    shown?;
-    Ok(document.exit_code.unwrap_or(0))
+    let begun = was_begun(&document, &outcome);
+    keeper.end(&document, outcome, begun, args.json.as_deref())
 }

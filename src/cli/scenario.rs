@@ -58,16 +58,8 @@ pub fn run(args: Args) -> Outcome {
     let save = |document: &Document| keeper.save(document);
     let around = Around { system: OS, host: &host, observer: &watch, cancel: &cancel, save: &save };
     let (document, outcome) = carry_out(&plan, around, copysim_itself());
-    // What is shown is what is kept, so that `report` shows the same again.
-    let shown = if was_begun(&document, &outcome) { show(&masked(&document, identify)?, args.json.as_deref()) } else { Ok(()) };
-    let (saved, failure) = keeper.into_parts();
-    if let Some(path) = saved {
-        output::note(&format!("result: {}", path.display()));
-    }
-    outcome?;
-    failure.map_or(Ok(()), Err)?;
-    shown?;
-    Ok(document.exit_code.unwrap_or(0))
+    let begun = was_begun(&document, &outcome);
+    keeper.end(&document, outcome, begun, args.json.as_deref())
 }
 
 /// Keeps the record where it was wished, or else where temporary files are: what was measured is not lost because a place was.
@@ -84,9 +76,17 @@ impl Keeper {
         Self { results, identify, saved: RefCell::default(), failure: RefCell::default() }
     }
 
-    /// Where the record is, and why it is not where it was wished.
-    pub(super) fn into_parts(self) -> (Option<PathBuf>, Option<Error>) {
-        (self.saved.into_inner(), self.failure.into_inner())
+    /// Shows the record if a run was begun, says where it is, and answers with how it ended.
+    pub(super) fn end(self, document: &Document, outcome: Result<()>, begun: bool, json: Option<&Path>) -> Outcome {
+        // What is shown is what is kept, so that `report` shows the same again.
+        let shown = if begun { show(&masked(document, self.identify)?, json) } else { Ok(()) };
+        if let Some(path) = self.saved.into_inner() {
+            output::note(&format!("result: {}", path.display()));
+        }
+        outcome?;
+        self.failure.into_inner().map_or(Ok(()), Err)?;
+        shown?;
+        Ok(document.exit_code.unwrap_or(0))
     }
 
     pub(super) fn save(&self, document: &Document) -> Result<()> {
@@ -102,7 +102,7 @@ impl Keeper {
 }
 
 /// The text view where a run was begun, and the JSON where it was asked for.
-pub(super) fn show(document: &Document, json: Option<&Path>) -> Result<()> {
+fn show(document: &Document, json: Option<&Path>) -> Result<()> {
     if json == Some(Path::new("-")) {
         return output::print(&report::render(document, "json")?);
     }
