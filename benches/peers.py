@@ -15,11 +15,15 @@ With --image SIZE all of it happens on an ext4 file system of its own in a file 
 the cache. The blocks of a virtual or thin-provisioned disk are slower when they are written for the first time, and whoever happens to get such blocks
 looks slow; in a small image both get blocks that were written before.
 
+In a virtual machine that gives its free memory back to its host (free page reporting), a page costs a fault in the host the first time after that, and
+whoever runs after a longer pause looks slow. Where the kernel lets it, that is switched off while this runs, and on again at the end.
+
 It needs root (to drop caches), GNU coreutils and findutils, and on PATH: fio and f3 (packages of every distribution), xcp and b3sum (cargo install xcp b3sum).
 It writes to one new directory below --dir, which it removes at the end and on Ctrl-C. How fast content is made is measured by `cargo bench --bench content`.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -494,6 +498,26 @@ class Image:
             self.device = None
 
 
+class KeptMemory:
+    """While this is open the kernel gives no free memory back to the machine's host: pages are reported from an order on, and the greatest is never reached."""
+
+    setting = pathlib.Path("/sys/module/page_reporting/parameters/page_reporting_order")
+
+    def __init__(self):
+        self.was = None
+        with contextlib.suppress(OSError):
+            was = self.setting.read_text()
+            for order in range(int(was) + 8, int(was), -1):
+                with contextlib.suppress(OSError):
+                    self.setting.write_text(str(order))
+                    self.was = was
+                    break
+
+    def close(self):
+        if self.was is not None:
+            self.setting.write_text(self.was)
+
+
 def parse():
     text = __doc__.split("\n\n", 1)
     built = pathlib.Path(__file__).resolve().parent.parent / "target" / "release" / "copysim"
@@ -526,9 +550,10 @@ def parse():
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    bench = directory = image = None
+    bench = directory = image = memory = None
     try:
         options = parse()
+        memory = KeptMemory()
         directory = pathlib.Path(tempfile.mkdtemp(prefix="copysim-peers-", dir=options.dir)).resolve()
         if options.image:
             image = Image(directory, options.image * 10**9)
@@ -564,6 +589,8 @@ def main():
             image.close()
         if directory:
             shutil.rmtree(directory, ignore_errors=True)
+        if memory:
+            memory.close()
 
 
 if __name__ == "__main__":
