@@ -70,6 +70,8 @@ pub struct IoFailure {
     pub side: Side,
     /// The file or directory.
     pub path: PathBuf,
+    /// Where in the file it was, bytes, for a piece of content.
+    pub offset: Option<u64>,
     /// What the system answered.
     pub source: io::Error,
 }
@@ -87,6 +89,9 @@ impl fmt::Display for IoFailure {
         write!(f, "cannot {} {}", self.operation, self.path.display())?;
         if self.side != Side::Host {
             write!(f, " ({})", self.side)?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
         }
         write!(f, ": {}", reason(&self.source))?;
         let advice = self.errno().map_or("", |errno| explain(errno).1);
@@ -174,11 +179,21 @@ pub trait Context<T> {
     /// # Errors
     /// The same failure, with its context.
     fn during(self, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T>;
+
+    /// The same for a piece of a file's content, which begins at this byte.
+    ///
+    /// # Errors
+    /// The same failure, with its context.
+    fn during_at(self, offset: u64, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T>;
 }
 
 impl<T> Context<T> for io::Result<T> {
     fn during(self, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T> {
-        self.map_err(|source| Error::Io(IoFailure { operation, side, path: path.into(), source }))
+        self.map_err(|source| Error::Io(IoFailure { operation, side, path: path.into(), offset: None, source }))
+    }
+
+    fn during_at(self, offset: u64, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T> {
+        self.map_err(|source| Error::Io(IoFailure { operation, side, path: path.into(), offset: Some(offset), source }))
     }
 }
 
@@ -187,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_errno_becomes_a_sentence_with_path_side_operation_and_name() {
+    fn field_b04_an_errno_becomes_a_sentence_with_path_side_operation_and_name() {
         let failed: io::Result<()> = Err(io::Error::from_raw_os_error(libc::ENOSPC));
         let error = failed.during("write to", Side::Target, "/media/stick/a.jpg").unwrap_err();
         assert_eq!(
@@ -199,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_errno_without_a_name_keeps_its_number() {
+    fn field_b09_an_errno_without_a_name_keeps_its_number() {
         let failed: io::Result<()> = Err(io::Error::from_raw_os_error(libc::ENOTTY));
         let error = failed.during("flush", Side::Source, "x").unwrap_err();
         assert!(error.to_string().contains("os error 25"), "{error}");

@@ -15,6 +15,7 @@ use super::read::{MakePattern, Reading, Source, evict_all, look_again, read};
 use super::record::{self, Known};
 use super::{CHUNK, FILE_SPAN, SECTOR};
 use crate::cache::flush::Written;
+use crate::drive::pulse::Pulse;
 use crate::drive::{Drive, DriveLock, Medium, Removal, RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Kind, allow_many_open_files, ignore_unsupported};
@@ -99,6 +100,7 @@ fn check(directory: &Path, options: &Options, results: &Path, around: Around<'_>
     drop(Workspace::open_existing(system, directory)?);
     let drive = Drive::identify(host, system.files, directory)?;
     observer.on(Event::Notice(format!("checking {drive}")));
+    observer.on(Event::On(vec![Arc::new(Pulse::of(host, &drive))]));
     let foreign = h2w_files(around, &drive.path)?;
     if options.check && foreign.is_empty() {
         return Err(Error::Refused(format!("there are no files of F3 or h2testw (1.h2w, 2.h2w, …) in {}", drive.path.display())));
@@ -184,6 +186,12 @@ impl<'a> Bench<'a> {
             scale_percent: Scale::FULL,
             roles: Roles { source: None, target: Some("d0".to_owned()) },
         });
+    }
+
+    /// Tells what is kept should all end here.
+    fn under_way(&self, document: &Document, phase: &Phase) {
+        self.around.observer.on(Event::SoFar(Box::new(document.clone())));
+        self.around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
     }
 
     fn watched(&self) -> Watched<'_> {
@@ -436,6 +444,7 @@ impl<'a> Bench<'a> {
         let space = system.files.space(&run.dir).unwrap_or_default();
         let bytes = progress.planned_bytes.saturating_sub(layout.bytes()).min(space.available_bytes.unwrap_or(u64::MAX));
         let mut phase = Phase { status: PhaseStatus::Failed, ..Phase::new("write", PhaseKind::Write) };
+        self.under_way(document, &phase);
         let counter = Arc::new(Counter::default());
         let first = layout.files().last().map_or(0, |last| last.index + 1);
         let plan = Fill {
@@ -513,6 +522,7 @@ impl<'a> Bench<'a> {
     ) -> Result<()> {
         let Around { system, observer, cancel, .. } = self.around;
         let mut phase = Phase { status: PhaseStatus::Failed, ..Phase::new("read", PhaseKind::Read) };
+        self.under_way(document, &phase);
         let start = subject.sources.partition_point(|source| source.index < first);
         let sources = &subject.sources[start..];
         observer.on(Event::Waits("capacity: emptying caches".to_owned()));

@@ -11,6 +11,7 @@ use crate::corpus::manifest::{Manifest, Root};
 use crate::corpus::scan::scan;
 use crate::corpus::verify::{Subject, Verification, verify};
 use crate::corpus::{Corpus, FileMeta};
+use crate::drive::pulse::Pulse;
 use crate::drive::{Drive, DriveLock, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, OS, write_atomically};
@@ -91,15 +92,15 @@ pub fn run(command: Command) -> Outcome {
     match command {
         Command::Generate { name, directory, size, showing } => {
             let corpus = corpus(&name, size.seed, size.scale, &environment)?;
-            generate(&corpus, &directory, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
+            generate(&corpus, &directory, &watch(&showing, &cancel), &cancel)
         }
         Command::Digest { name, size, list, showing } => {
             let corpus = corpus(&name, size.seed, size.scale, &environment)?;
-            digest(&corpus, list, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
+            digest(&corpus, list, &watch(&showing, &cancel), &cancel)
         }
         Command::Verify { directory, corpus, seed, scale, showing } => {
             let claim = Claim { corpus, seed, scale };
-            verify_all(&directory, &claim, &environment, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
+            verify_all(&directory, &claim, &environment, &watch(&showing, &cancel), &cancel)
         }
         Command::Scan { directory, name, output } => {
             let (spec, left_out) = scan(&directory, &name, &cancel)?;
@@ -121,6 +122,16 @@ pub fn run(command: Command) -> Outcome {
     }
 }
 
+/// A display; there is no record to keep when all ends early.
+fn watch(showing: &super::options::Showing, cancel: &Arc<Cancel>) -> Watch {
+    Watch::new(showing.quiet, showing.color, Arc::clone(cancel), Box::new(|signal, _| Err(Error::Interrupted(signal))))
+}
+
+/// Tells who watches on which drive everything happens.
+fn on(watch: &Watch, drive: &Drive) {
+    watch.on(Event::On(vec![Arc::new(Pulse::of(&Host::real(), drive))]));
+}
+
 fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel: &Cancel) -> Outcome {
     let workspace = Workspace::open_or_create(OS, directory)?;
     // Nobody measures the drive meanwhile: writing would be part of what is measured.
@@ -133,6 +144,7 @@ fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel:
             return Err(busy);
         }
     };
+    on(watch, &drive);
     let staged = generate_in(&workspace, corpus, watch, cancel);
     if staged.is_err() {
         // What was begun is no corpus; the error is the one to tell.
@@ -185,6 +197,9 @@ fn verify_all(directory: &std::path::Path, claim: &Claim, environment: &Environm
     let found = places(OS, &resolved);
     if found.is_empty() {
         return Err(Error::Refused(format!("there is no finished corpus in {}", directory.display())));
+    }
+    if let Ok(drive) = Drive::identify(&Host::real(), OS.files, &resolved) {
+        on(watch, &drive);
     }
     let mut good = true;
     for place in found {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Outcome;
 use super::options::{Measuring, Showing};
-use super::{output, signals, watch::Watch};
+use super::{output, signals, watch::Watch, watchdog::Rescue};
 use crate::catalogue::Environment;
 use crate::error::{Error, Result};
 use crate::platform::{Host, OS, write_atomically};
@@ -49,7 +49,8 @@ pub fn run(args: Args) -> Outcome {
         None => store::default_dir(&|name| std::env::var_os(name))?,
     };
     let cancel = signals::cancel()?;
-    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel));
+    let rescue = rescue(results.clone(), identify, args.json.clone());
+    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel), rescue);
     let host = Host::real();
     let request = Request { scenario: &args.name, target: args.target.as_deref(), source: args.source.as_deref(), options };
     let plan = Plan::resolve(request, OS, &host, &environment)?;
@@ -60,6 +61,16 @@ pub fn run(args: Args) -> Outcome {
     let (document, outcome) = carry_out(&plan, around, copysim_itself());
     let begun = was_begun(&document, &outcome);
     keeper.end(&document, outcome, begun, args.json.as_deref())
+}
+
+/// Keeps and shows the record so far, where there is one.
+pub(super) fn rescue(results: PathBuf, identify: bool, json: Option<PathBuf>) -> Rescue {
+    Box::new(move |signal, record| {
+        let Some(document) = record else { return Err(Error::Interrupted(signal)) };
+        let keeper = Keeper::new(results.clone(), identify);
+        let saved = keeper.save(&document);
+        keeper.end(&document, saved.and(Err(Error::Interrupted(signal))), true, json.as_deref())
+    })
 }
 
 /// Keeps the record where it was wished, or else where temporary files are: what was measured is not lost because a place was.

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::options::Color;
 use super::output;
+use super::watchdog::{Rescue, Watchdog};
 use crate::platform::OS;
 use crate::progress::{Cancel, Counter};
 use crate::report::printable;
@@ -27,6 +28,7 @@ pub struct Watch {
     quiet: bool,
     terminal: bool,
     cancel: Arc<Cancel>,
+    watchdog: Watchdog,
     shown: Mutex<Option<Shown>>,
 }
 
@@ -38,15 +40,16 @@ struct Shown {
 }
 
 impl Watch {
-    /// A display that shows nothing, bars or lines.
+    /// A display that shows nothing, bars or lines. `rescue` is what is done with the record so far when the program has to end without whoever works on it.
     #[must_use]
-    pub fn new(quiet: bool, color: Color, cancel: Arc<Cancel>) -> Self {
+    pub fn new(quiet: bool, color: Color, cancel: Arc<Cancel>, rescue: Rescue) -> Self {
         match color {
             Color::Always => console::set_colors_enabled_stderr(true),
             Color::Never => console::set_colors_enabled_stderr(false),
             Color::Auto => {}
         }
-        Self { quiet, terminal: std::io::stderr().is_terminal(), cancel, shown: Mutex::new(None) }
+        let watchdog = Watchdog::new(quiet, Arc::clone(&cancel), rescue);
+        Self { quiet, terminal: std::io::stderr().is_terminal(), cancel, watchdog, shown: Mutex::new(None) }
     }
 
     fn begin(&self, what: &str, bytes: u64, counter: Arc<Counter>, timed: bool) {
@@ -112,18 +115,20 @@ fn line(done: u64, bytes: u64, ns: u64) -> String {
 
 impl Observer for Watch {
     fn on(&self, event: Event) {
+        self.watchdog.on(&event);
         if self.quiet {
             return;
         }
         match event {
             // Above the bar, which goes on.
             Event::Notice(text) => output::note(&text),
-            Event::Waits(text) => {
+            Event::Waits(text) | Event::Idles(text) => {
                 self.end();
                 output::note(&format!("{text} …"));
             }
             Event::Begins { what, bytes, counter, timed } => self.begin(&what, bytes, counter, timed),
             Event::Ends => self.end(),
+            Event::Flushes | Event::On(_) | Event::SoFar(_) | Event::UnderWay(_) => {}
         }
     }
 
@@ -132,6 +137,7 @@ impl Observer for Watch {
             return None;
         }
         self.end();
+        self.watchdog.rests();
         let asked = {
             let mut err = std::io::stderr().lock();
             write!(err, "{} [y/N] ", printable(question)).and_then(|()| err.flush())

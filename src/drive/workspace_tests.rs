@@ -443,7 +443,7 @@ fn other_mounts_in_a_run_are_not_entered() {
 }
 
 #[test]
-fn a_read_only_target_is_told_first_and_its_workspace_can_still_be_read() {
+fn field_c16_a_read_only_target_is_told_first_and_its_workspace_can_still_be_read() {
     if !may_mount() {
         return;
     }
@@ -633,7 +633,7 @@ fn files_held_open_are_waited_for_and_then_reported() {
 }
 
 #[test]
-fn a_medium_that_takes_a_file_but_not_its_content_is_read_only() {
+fn field_c16_a_medium_that_takes_a_file_but_not_its_content_is_read_only() {
     let place = Place::new();
     let remove_file = |dir: &Handle, name: &Path| OS.files.remove_file(dir, name);
     for (errno, code, expected) in [(libc::EROFS, 2, "the target is read-only"), (libc::EIO, 1, "cannot write to")] {
@@ -665,6 +665,33 @@ fn what_cannot_be_removed_is_named_and_the_rest_goes() {
     assert_eq!((removal.files, removal.directories, removal.left_count, removal.left.len()), (50, 0, 50, 50));
     assert!(removal.left.iter().all(|left| left.path.ends_with("bad") && left.path.exists()));
     assert!(removal.to_string().contains("50 could not be removed, the first: cannot remove "), "{removal}");
+}
+
+#[test]
+fn field_d04_a_full_file_system_gets_its_room_back_from_the_files_that_go() {
+    let place = Place::new();
+    let path = place.open().new_run().unwrap().path;
+    fs::create_dir(path.join("below")).unwrap();
+    for file in ["one", "below/two"] {
+        fs::write(path.join(file), "x").unwrap();
+    }
+    // A copier may have left other names of a user's files: they keep their content.
+    let letter = place.target.join("letter");
+    fs::write(&letter, "dear").unwrap();
+    fs::hard_link(&letter, path.join("linked")).unwrap();
+    for errno in [libc::ENOSPC, libc::EDQUOT] {
+        let remove_file = |dir: &Handle, name: &Path| {
+            let is_empty = OS.files.stat_at(dir, name)?.len == 0;
+            if is_empty { OS.files.remove_file(dir, name) } else { Err(io::Error::from_raw_os_error(errno)) }
+        };
+        let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &|_| () };
+        let base = OS.files.open_root(path.parent().unwrap()).unwrap();
+        let removal = remove_tree(System { files: &files, ..OS }, &base, path.parent().unwrap(), path.file_name().unwrap());
+        assert_eq!(removal.left.iter().map(|left| left.path.clone()).collect::<Vec<_>>(), [path.join("linked")], "{removal}");
+        assert!(removal.to_string().contains("linked"), "{removal}");
+        assert!(!path.join("below").exists() && !path.join("one").exists());
+    }
+    assert_eq!(fs::read(&letter).unwrap(), b"dear");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub(super) fn read_and_write(
     while moved < pair.len {
         trees.cancel.check()?;
         let read = calls.time(Op::Read, || trees.files.read(&pair.from, buffer));
-        let read = read.during("read", Side::Source, trees.source_path.join(path))?;
+        let read = read.during_at(moved, "read", Side::Source, trees.source_path.join(path))?;
         calls.reads += 1;
         calls.read_bytes += read as u64;
         if read == 0 {
@@ -64,7 +64,7 @@ pub(super) fn read_and_write(
         if let Some(number) = trees.fresh {
             renew(&mut buffer[..read], number, pair.inode, moved);
         }
-        trees.write_all(path, &pair.to, &buffer[..read], calls)?;
+        trees.write_all(path, &pair.to, moved, &buffer[..read], calls)?;
         moved += read as u64;
     }
     Ok(moved)

@@ -43,7 +43,7 @@ impl FileEngine for CopyFileRange {
                     moved = read_and_write(trees, path, &pair, moved, calls, buffer)?;
                     break;
                 }
-                Err(error) => return Err(error).during("copy within the system to", Side::Target, trees.target_path.join(path)),
+                Err(error) => return Err(error).during_at(moved, "copy within the system to", Side::Target, trees.target_path.join(path)),
             }
         }
         trees.close_pair(path, pair, calls)?;

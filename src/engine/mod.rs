@@ -165,17 +165,18 @@ impl Trees<'_> {
         calls.time(Op::Close, || files.close(file)).during("close", Side::Target, target_path.join(path))
     }
 
-    /// Writes all of `data`, however little the system takes at a time.
-    fn write_all(self, path: &Path, file: &Handle, mut data: &[u8], calls: &mut Calls<'_>) -> Result<()> {
+    /// Writes all of `data`, which belongs at `offset`, however little the system takes at a time.
+    fn write_all(self, path: &Path, file: &Handle, mut offset: u64, mut data: &[u8], calls: &mut Calls<'_>) -> Result<()> {
         while !data.is_empty() {
             let written = calls.time(Op::Write, || self.files.write(file, data)).and_then(|written| match written {
                 0 => Err(std::io::ErrorKind::WriteZero.into()),
                 written => Ok(written),
             });
-            let written = written.during("write to", Side::Target, self.target_path.join(path))?;
+            let written = written.during_at(offset, "write to", Side::Target, self.target_path.join(path))?;
             calls.writes += 1;
             calls.written_bytes += written as u64;
             self.counter.add_bytes(written as u64);
+            offset += written as u64;
             data = &data[written..];
         }
         Ok(())
@@ -216,7 +217,7 @@ impl<'a> TargetWriter<'a> {
             Some(handle) => handle,
             None => calls.time(Op::Create, || files.create(target, path, MODE)).during("create", Side::Target, target_path.join(path))?,
         };
-        self.trees.write_all(path, &handle, data, calls)?;
+        self.trees.write_all(path, &handle, offset, data, calls)?;
         if offset + data.len() as u64 == file.len {
             self.trees.finish_target(path, handle, MODE, (file.mtime, 0), calls)
         } else {

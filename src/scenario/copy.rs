@@ -138,6 +138,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     record::window(job, &timed, phase);
     traced::record(&watched, &timed, phase);
     course::tell(&timed, watched.target.id, phase);
+    watched.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
     if let Some(cache) = &cache {
         phase.cache = Some(record::cache(cache));
     }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::ceiling;
@@ -23,6 +24,7 @@ use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
 use crate::drive::block_trace::{self, Reads};
+use crate::drive::pulse::Pulse;
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, Removal, RunDir, Workspace};
 use crate::engine::Engine;
@@ -209,6 +211,12 @@ impl<'a> Bench<'a> {
         if !matches!(plan.source, Source::Target) {
             around.observer.on(Event::Notice(format!("the source is {}", plan.source_phrase())));
         }
+        let mut drives = vec![&plan.target_drive];
+        if let Source::Directory(_, drive) = &plan.source {
+            drives.push(drive);
+        }
+        around.observer.on(Event::On(drives.into_iter().map(|drive| Arc::new(Pulse::of(around.host, drive))).collect()));
+        around.observer.on(Event::SoFar(Box::new(document.clone())));
         let bench = Self::open(plan, around)?;
         let done = bench.work(document, began_ns);
         let closed = bench.close(document);
@@ -292,7 +300,12 @@ impl<'a> Bench<'a> {
                 break;
             }
             document.runs.push(result::Run { index, scenario: 0, order: index, arm: None, phases: Vec::new() });
-            let mut keep = |phase: Phase| document.runs.last_mut().map(|run| run.phases.push(phase));
+            around.observer.on(Event::SoFar(Box::new(document.clone())));
+            let mut keep = |phase: Phase| {
+                document.runs.last_mut().map(|run| run.phases.push(phase))?;
+                around.observer.on(Event::SoFar(Box::new(document.clone())));
+                Some(())
+            };
             let title = format!("run {index} of {}", plan.runs);
             self.bring_into_state(index, &title, began_ns, &mut keep)?;
             for (corpus, (planned, ready)) in plan.phases.iter().zip(&ready).enumerate() {
@@ -445,7 +458,7 @@ impl<'a> Bench<'a> {
             (Some(Role::Source), Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
             (Some(Role::Source), None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
             (Some(Role::Source), None, None) | (None, ..) => {
-                let counter = std::sync::Arc::new(Counter::default());
+                let counter = Arc::new(Counter::default());
                 let what = format!("computing the digests of {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
                 observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
                 let made = make_manifest(system, corpus, makers(), &counter, cancel);
@@ -517,7 +530,10 @@ impl<'a> Bench<'a> {
         if let Some(log) = &self.log {
             log.begin_run(index);
         }
+        around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
         let mut done = copy::copy(&job, phase);
+        // What follows is removing: it adds nothing to the phase.
+        around.observer.on(Event::UnderWay(Box::new(phase.clone())));
         if let Some(log) = &self.log {
             done = done.and(log.end_run());
         }

@@ -105,7 +105,7 @@ fn a_steady_drive_has_none() {
 }
 
 #[test]
-fn a_drive_that_hangs_for_two_seconds_stalls_and_has_no_cliff() {
+fn field_c13_a_drive_that_hangs_for_two_seconds_stalls_and_has_no_cliff() {
     needs!("mkfs.ext4");
     let lab = drive(60 * MB);
     let ended = copy(&lab, "--scale 5%", || {

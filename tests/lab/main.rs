@@ -12,12 +12,14 @@
 #[path = "mod.rs"]
 mod lab;
 
+mod calls_hold;
 mod capacity_holds;
 mod curves_hold;
 mod evidence_fails;
 mod failures_hold;
 mod faults_hold;
 mod file_systems_hold;
+mod hangs_hold;
 mod link_holds;
 mod program;
 mod proofs_hold;
