@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 pub mod ceiling;
+mod changed;
 pub mod consent;
 pub mod copy;
 pub(crate) mod course;
@@ -9,6 +10,7 @@ pub mod events;
 pub mod evidence;
 pub mod facts;
 pub mod fill;
+mod kept;
 pub mod layout;
 pub mod memory;
 pub mod needs;
@@ -21,5 +23,6 @@ pub mod run;
 pub mod spec;
 pub mod stage;
 mod traced;
+pub(crate) mod wall;
 pub mod window;
 mod witness;

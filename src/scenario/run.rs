@@ -18,6 +18,7 @@ use super::plan::{Plan, PlannedPhase, Source};
 use super::prepare;
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
+use super::wall::WallClock;
 use super::window::{DriveCounters, Place, Watched};
 use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
@@ -27,6 +28,7 @@ use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Medium, Removal, RunDir, Workspace};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 use crate::result::mask::clean_command;
@@ -63,6 +65,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     document.label.clone_from(&plan.options.label);
     document.hosts.push(crate::drive::host::read(around.host, "h0", plan.options.identify));
     describe(plan, around, &mut document);
+    let wall = WallClock::look(clock);
     let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
     facts::after(around.host, &plan.target_drive, "d0", &mut document.drives);
     if let Source::Directory(_, drive) = &plan.source {
@@ -70,6 +73,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     }
     document.flags.extend(compare(plan, &document));
     document.flags.extend(of_preparations(&document));
+    document.flags.extend(wall.flag(clock));
     document.summary = summary::summarise(&document);
     conclude(&mut document, &outcome, plan.runs, plan.options.strict);
     if !was_begun(&document, &outcome) {
@@ -142,7 +146,7 @@ fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
         }
         Source::Memory(path) => {
             let mut drive = result::Drive::unknown("d1", "h0");
-            (drive.path, drive.kind) = (Some(path.display().to_string()), result::DriveKind::Memory);
+            (drive.path, drive.kind) = (Some(path_text(path)), result::DriveKind::Memory);
             document.drives.push(drive);
             Some("d1")
         }
@@ -402,7 +406,7 @@ impl<'a> Bench<'a> {
             "up to {} of space are used on it and {} are written to it, all below {}",
             Bytes(need.space_bytes()),
             Bytes(plan.bytes_to_write()),
-            self.target.path().display()
+            path_text(self.target.path())
         )));
         Ok(())
     }
@@ -473,7 +477,7 @@ impl<'a> Bench<'a> {
             root_digest: manifest.root.to_hex().to_string(),
             stored_bytes: staged.and_then(|staged| staged.stored_bytes),
             extents: staged.and_then(|staged| staged.layout.extents()).map(|extents| extents.count),
-            staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now - note.at_s).ok()),
+            staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now.checked_sub(note.at_s)?).ok()),
         }
     }
 
@@ -522,7 +526,7 @@ impl<'a> Bench<'a> {
             done = done.and(log.end_run());
         }
         if keep && done.is_ok() {
-            let path = self.target.keep(run)?.display().to_string();
+            let path = path_text(&self.target.keep(run)?);
             self.kept.borrow_mut().push(Kept { path, bytes: Some(phase.bytes), what: "copy".to_owned() });
             return done;
         }
@@ -558,7 +562,7 @@ impl<'a> Bench<'a> {
             let already = kept.len();
             kept.extend(kept_corpora(plan, workspace)?);
             kept.extend(kept_copies(&kept, workspace)?);
-            let copied_now = kept[..already].iter().any(|kept| Path::new(&kept.path).starts_with(workspace.path()));
+            let copied_now = kept[..already].iter().any(|kept| Path::new(&kept.path).starts_with(path_text(workspace.path())));
             if copied_now || kept.len() > already {
                 remove_with.push(clean_command(workspace.directory()));
             }
@@ -595,7 +599,7 @@ fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
     for name in workspace.corpora()? {
         let mine = plan.phases.iter().find(|phase| phase.corpus.id() == name);
         kept.push(Kept {
-            path: workspace.corpus_path(&name).display().to_string(),
+            path: path_text(&workspace.corpus_path(&name)),
             bytes: mine.map(|phase| phase.corpus.byte_count()),
             what: "corpus, used again by the next run".to_owned(),
         });
@@ -605,7 +609,7 @@ fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
 
 /// The copies that were kept before, by this measurement or another, and are not yet named.
 fn kept_copies(named: &[Kept], workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
-    let paths = workspace.kept()?.into_iter().map(|path| path.display().to_string());
+    let paths = workspace.kept()?.into_iter().map(|path| path_text(&path));
     let others = paths.filter(|path| named.iter().all(|kept| kept.path != *path));
     Ok(others.map(|path| Kept { path, bytes: None, what: "copy kept earlier".to_owned() }).collect())
 }
@@ -621,7 +625,7 @@ fn open_workspace<'a>(around: Around<'a>, directory: &Path) -> Result<Workspace<
     if let Some(check) = workspace.capacity_checks()?.first() {
         around.observer.on(Event::Notice(format!(
             "{} takes space: test data of a capacity check; capacity goes on with them, clean removes them",
-            check.path.display()
+            path_text(&check.path)
         )));
     }
     Ok(workspace)
