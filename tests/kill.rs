@@ -337,8 +337,8 @@ fn field_j04_a_second_signal_ends_at_once_and_the_next_start_cleans_up() {
     let before = place.around();
     // A copier that does not want to end.
     let engine = "command:trap '' TERM; cp -r {source}/. {target}/; exec sleep 60";
-    let running = place.start("jpg-same-drive", &place.stick(), "run 1 of 9: copying", &["--settle", "0s", "--engine", engine]);
-    thread::sleep(Duration::from_millis(300));
+    let running = place.start("jpg-same-drive", &place.stick(), "looking how fast the copier itself is", &["--settle", "0s", "--engine", engine]);
+    thread::sleep(Duration::from_millis(500));
     running.signal(Signal::INT);
     thread::sleep(Duration::from_millis(700));
     let asked = Instant::now();

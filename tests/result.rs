@@ -564,14 +564,14 @@ fn field_h04_whatever_happened_the_record_is_json_for_everybody() {
         assert!(
             document.summary.iter().all(|summary| summary.values.iter().chain([&summary.median, &summary.min, &summary.max]).all(|v| v.is_finite()))
         );
-        assert_eq!(Document::from_json(&text).unwrap(), document, "{name}");
+        assert!(Document::from_json(&text).unwrap() == document, "{name}");
     }
     // Nor is a record taken that has other words for numbers.
     let text = report::render(&good(), "json").unwrap();
     for word in ["NaN", "Infinity", "-Infinity", "1e999"] {
-        let median = serde_json::to_string(&good().summary[0].median).unwrap();
+        let median = good().summary[0].median;
         let broken = text.replacen(&format!("\"median\": {median}"), &format!("\"median\": {word}"), 1);
-        assert_ne!(broken, text);
+        assert!(broken != text, "there is no {median}");
         assert_eq!(Document::from_json(&broken).unwrap_err().exit_code(), 2, "{word}");
     }
 }

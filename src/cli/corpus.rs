@@ -189,7 +189,7 @@ fn verify_all(directory: &std::path::Path, claim: &Claim, environment: &Environm
     // A name like "." tells nothing about what it stands for.
     let absolute = std::path::absolute(directory).during("resolve", Side::Target, directory)?;
     let resolved = Host::real().resolve(&absolute).unwrap_or(absolute);
-    let found = places(OS, &resolved);
+    let found = places(OS, &resolved)?;
     if found.is_empty() {
         return Err(Error::Refused(format!("there is no finished corpus in {}", directory.display())));
     }

@@ -95,14 +95,20 @@ pub fn scan(folder: &Path, name: &str, cancel: &Cancel, each: &mut dyn FnMut(u64
     let (mut seen, mut bytes) = (0_u64, 0_u64);
     for entry in WalkDir::new(folder) {
         cancel.check()?;
-        let looked = entry.and_then(|entry| Ok((entry.depth(), entry.file_type(), entry.metadata()?)));
+        let looked = entry.and_then(|entry| {
+            // A directory that can't be looked into is told once, when it is opened.
+            let metadata = if entry.file_type().is_dir() { None } else { Some(entry.metadata()?) };
+            Ok((entry.depth(), entry.file_type(), metadata))
+        });
         let Ok((depth, file_type, metadata)) = looked else {
             remarks.unreadable += 1;
             continue;
         };
-        if file_type.is_dir() {
+        let Some(metadata) = metadata else {
             bump(&mut directories, depth);
-        } else if file_type.is_file() {
+            continue;
+        };
+        if file_type.is_file() {
             bump(&mut levels, depth.saturating_sub(1));
             sizes.add(metadata.len());
             seen += 1;

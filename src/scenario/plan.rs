@@ -133,7 +133,7 @@ impl Plan {
             }
             (true, Some(source)) => {
                 let source = resolve_directory(host, system, source, Side::Source)?;
-                if source == target || is_one_directory(system, &source, &target) {
+                if source == target || is_one_directory(system, &source, &target)? {
                     return Err(Error::Refused(format!("{} is source and target at once: name two directories", source.display())));
                 }
                 let drive = Box::new(Drive::identify(host, system.files, &source)?);
@@ -206,9 +206,12 @@ fn resolve_directory(host: &Host, system: System<'_>, path: &Path, side: Side) -
 }
 
 /// Whether two paths lead to one directory, by whichever links and mounts.
-fn is_one_directory(system: System<'_>, one: &Path, other: &Path) -> bool {
-    let identity = |path| system.files.open_root(path).and_then(|dir| system.files.stat(&dir)).map(|stat| (stat.device, stat.inode)).ok();
-    identity(one).is_some_and(|one| identity(other) == Some(one))
+fn is_one_directory(system: System<'_>, one: &Path, other: &Path) -> Result<bool> {
+    let identity = |path: &Path| -> Result<_> {
+        let stat = system.files.open_root(path).and_then(|dir| system.files.stat(&dir)).during("look at", Side::Host, path)?;
+        Ok((stat.device, stat.inode))
+    };
+    Ok(identity(one)? == identity(other)?)
 }
 
 /// What among the choices can't write a corpus that is made meanwhile.
