@@ -27,8 +27,8 @@ pub struct Place {
 /// # Errors
 /// When directories can't be opened because there are too many open already: nothing follows from that.
 pub fn places(system: System<'_>, path: &Path) -> Result<Vec<Place>> {
-    // One more than is needed at a time.
-    let spare = ["", "", ""].map(|_| system.files.open_root(path));
+    // So many are needed at a time.
+    let spare = ["", ""].map(|_| system.files.open_root(path));
     if let Some(error) = spare.into_iter().find_map(Result::err).filter(|error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))) {
         return Err(error).during("open", Side::Target, path);
     }
