@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::path_text::path_text;
+
 /// The result of everything in copysim that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -86,7 +88,7 @@ impl IoFailure {
 
 impl fmt::Display for IoFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {} {}", self.operation, self.path.display())?;
+        write!(f, "cannot {} {}", self.operation, path_text(&self.path))?;
         if self.side != Side::Host {
             write!(f, " ({})", self.side)?;
         }
@@ -144,23 +146,23 @@ fn explain(errno: i32) -> (Option<&'static str>, &'static str) {
         libc::ENOMEM => ("ENOMEM", "memory is short"),
         libc::EACCES => ("EACCES", "you have no right to do this there"),
         libc::EBUSY => ("EBUSY", ""),
-        libc::EEXIST => ("EEXIST", ""),
+        libc::EEXIST => ("EEXIST", "something of that name is there already, or of one that differs only in upper and lower case"),
         libc::EXDEV => ("EXDEV", ""),
         libc::ENODEV => ("ENODEV", "the drive is gone: was it unplugged?"),
         libc::ENOTDIR => ("ENOTDIR", ""),
         libc::EISDIR => ("EISDIR", ""),
         libc::EINVAL => ("EINVAL", "the file system does not accept this name or request"),
-        libc::ENFILE => ("ENFILE", ""),
+        libc::ENFILE => ("ENFILE", "all programs of this machine together have too many files open"),
         libc::EMFILE => ("EMFILE", "raise the limit of open files (ulimit -n)"),
         libc::EFBIG => ("EFBIG", "the file system has a limit on the size of a file (FAT32: 4 GiB)"),
         libc::ENOSPC => ("ENOSPC", "the drive is full: free some space or use a smaller --scale"),
         libc::EROFS => ("EROFS", "the drive is write-protected, or the system made it read-only after an error: see the kernel log"),
         libc::EPIPE => ("EPIPE", ""),
-        libc::ENAMETOOLONG => ("ENAMETOOLONG", ""),
+        libc::ENAMETOOLONG => ("ENAMETOOLONG", "choose a directory with a shorter path"),
         libc::ENOSYS => ("ENOSYS", ""),
         libc::ENOTEMPTY => ("ENOTEMPTY", ""),
         libc::ELOOP => ("ELOOP", "a symbolic link stands where copysim expects its own file"),
-        libc::EILSEQ => ("EILSEQ", ""),
+        libc::EILSEQ => ("EILSEQ", "the file system does not accept this name"),
         libc::EOPNOTSUPP => ("EOPNOTSUPP", "the file system cannot do this"),
         libc::ENOTCONN => ("ENOTCONN", "the file system's server is gone"),
         libc::ETIMEDOUT => ("ETIMEDOUT", ""),
@@ -211,6 +213,27 @@ mod tests {
              the drive is full: free some space or use a smaller --scale"
         );
         assert_eq!(error.exit_code(), 1);
+    }
+
+    #[test]
+    fn field_f04_a_name_that_a_file_system_refuses_is_told_as_that() {
+        for (errno, name, advice) in [
+            (libc::EINVAL, "EINVAL", "the file system does not accept this name or request"),
+            (libc::EILSEQ, "EILSEQ", "the file system does not accept this name"),
+            (libc::ENAMETOOLONG, "ENAMETOOLONG", "choose a directory with a shorter path"),
+        ] {
+            let failed: io::Result<()> = Err(io::Error::from_raw_os_error(errno));
+            let told = failed.during("create", Side::Target, "/media/stick/a:b?.jpg").unwrap_err().to_string();
+            assert!(told.starts_with("cannot create /media/stick/a:b?.jpg (target): ") && told.ends_with(&format!(" ({name}); {advice}")), "{told}");
+        }
+    }
+
+    #[test]
+    fn field_f01_a_name_that_is_no_text_is_shown_with_its_bytes() {
+        use std::os::unix::ffi::OsStrExt;
+        let failed: io::Result<()> = Err(io::Error::from_raw_os_error(libc::EILSEQ));
+        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(b"a\xff\xfe.bin"));
+        assert!(failed.during("create", Side::Target, path).unwrap_err().to_string().starts_with("cannot create a\\xff\\xfe.bin (target): "));
     }
 
     #[test]

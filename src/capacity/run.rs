@@ -18,6 +18,7 @@ use crate::cache::flush::Written;
 use crate::drive::pulse::Pulse;
 use crate::drive::{Drive, DriveLock, Medium, Removal, RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Kind, allow_many_open_files, ignore_unsupported};
 use crate::progress::Counter;
 use crate::result::mask::clean_command;
@@ -26,6 +27,7 @@ use crate::scenario::consent::{self, is_much};
 use crate::scenario::events::Event;
 use crate::scenario::facts;
 use crate::scenario::run::Around;
+use crate::scenario::wall::WallClock;
 use crate::scenario::window::{DriveCounters, Place, Timed, Watched, Work};
 use crate::units::{Bytes, Scale, duration};
 
@@ -64,8 +66,10 @@ pub fn run(directory: &Path, options: &Options, results: &Path, around: Around<'
     let mut document = Document::begin(id, started_at, copysim);
     document.label.clone_from(&options.label);
     document.hosts.push(crate::drive::host::read(around.host, "h0", options.identify));
+    let wall = WallClock::look(clock);
     let mut outcome = check(directory, options, results, around, began_ns, &mut document);
     document.summary = summary::summarise(&document);
+    document.flags.extend(wall.flag(clock));
     conclude(&mut document, &outcome);
     if was_begun(&document, &outcome)
         && let Err(failure) = (around.save)(&document)
@@ -597,7 +601,7 @@ impl<'a> Bench<'a> {
             } else {
                 "test data: the same command reads them again"
             };
-            kept.push(Kept { path: run.path.display().to_string(), bytes: None, what: what.to_owned() });
+            kept.push(Kept { path: path_text(&run.path), bytes: None, what: what.to_owned() });
             if self.options.keep && !matches!(measured, Err(Error::Interrupted(_))) {
                 // Another reading is one from the beginning.
                 progress = Progress { run: run.id.clone(), planned_bytes: progress.planned_bytes, is_written: true, ..Progress::default() };
@@ -612,7 +616,7 @@ impl<'a> Bench<'a> {
         if let Err(left) = &removed {
             observer.on(Event::Notice(format!("the test data could not be removed: {left}; the file system may be damaged: make a new one")));
             kept.push(Kept {
-                path: directory.join(crate::drive::workspace::NAME).display().to_string(),
+                path: path_text(&directory.join(crate::drive::workspace::NAME)),
                 bytes: None,
                 what: "test data that could not be removed".to_owned(),
             });

@@ -9,6 +9,7 @@ use super::options::{Measuring, Showing};
 use super::{output, signals, watch::Watch, watchdog::Rescue};
 use crate::catalogue::Environment;
 use crate::error::{Error, Result};
+use crate::path_text::path_text;
 use crate::platform::{Host, OS, write_atomically};
 use crate::report;
 use crate::result::{Document, mask, store};
@@ -93,7 +94,7 @@ impl Keeper {
         // What is shown is what is kept, so that `report` shows the same again.
         let shown = if begun { show(&masked(document, self.identify)?, json) } else { Ok(()) };
         if let Some(path) = self.saved.into_inner() {
-            output::note(&format!("result: {}", path.display()));
+            output::note(&format!("result: {}", path_text(&path)));
         }
         outcome?;
         self.failure.into_inner().map_or(Ok(()), Err)?;
@@ -150,7 +151,7 @@ pub fn copysim_itself() -> crate::result::Copysim {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("COPYSIM_COMMIT").map(str::to_owned),
         target: env!("COPYSIM_TARGET").to_owned(),
-        arguments: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        arguments: std::env::args_os().skip(1).map(|argument| path_text(argument.as_ref())).collect(),
     }
 }
 

@@ -107,7 +107,8 @@ fn bar(what: &str, bytes: u64) -> ProgressBar {
 
 /// `  42 %, 93.1 MB/s, 1 min 05 s left`
 fn line(done: u64, bytes: u64, ns: u64) -> String {
-    let percent = (u128::from(done) * 100).checked_div(u128::from(bytes)).unwrap_or(0);
+    // Never more than all, whatever is counted.
+    let percent = (u128::from(done) * 100).checked_div(u128::from(bytes)).unwrap_or(0).min(100);
     let left = (u128::from(ns) * u128::from(bytes.saturating_sub(done))).checked_div(u128::from(done));
     let left = left.map_or_else(String::new, |left| format!(", {} left", duration(u64::try_from(left).unwrap_or(u64::MAX))));
     format!("  {percent} %, {}{left}", rate(done, ns))
@@ -165,9 +166,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_share_rate_and_rest() {
+    fn field_h09_a_line_tells_share_rate_and_rest() {
         assert_eq!(line(500_000_000, 2_000_000_000, 10_000_000_000), "  25 %, 50.0 MB/s, 30.0 s left");
         assert_eq!(line(0, 2_000_000_000, 10_000_000_000), "  0 %, 0 B/s");
         assert_eq!(line(0, 0, 0), "  0 %, –");
+        // What grows meanwhile is never more than all of it, and no time is no rate.
+        assert_eq!(line(3_000_000_000, 2_000_000_000, 10_000_000_000), "  100 %, 300 MB/s, 0 ns left");
+        assert_eq!(line(u64::MAX, 1, 1), "  100 %, 18446744073710 PB/s, 0 ns left");
+        assert_eq!(line(1, u64::MAX, u64::MAX), "  0 %, 0 B/s, 5124095 h 34 min left");
     }
 }

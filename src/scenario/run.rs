@@ -18,6 +18,7 @@ use super::plan::{Plan, PlannedPhase, Source};
 use super::prepare;
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
+use super::wall::WallClock;
 use super::window::{DriveCounters, Place, Watched};
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
@@ -27,9 +28,10 @@ use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Removal, RunDir, Workspace};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
-use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseKind, summary};
+use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseKind, PhaseStatus, summary};
 use crate::units::{Bytes, files};
 use crate::workload::samples::FileLog;
 
@@ -61,6 +63,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     document.label.clone_from(&plan.options.label);
     document.hosts.push(crate::drive::host::read(around.host, "h0", plan.options.identify));
     account::describe(plan, around, &mut document);
+    let wall = WallClock::look(clock);
     let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
     facts::after(around.host, &plan.target_drive, "d0", &mut document.drives);
     if let Source::Directory(_, drive) = &plan.source {
@@ -68,6 +71,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     }
     document.flags.extend(account::compare(plan, &document));
     document.flags.extend(account::of_preparations(&document));
+    document.flags.extend(wall.flag(clock));
     document.summary = summary::summarise(&document);
     account::conclude(&mut document, &outcome, plan.runs, plan.options.strict);
     if !account::was_begun(&document, &outcome) {
@@ -339,7 +343,7 @@ impl<'a> Bench<'a> {
             "up to {} of space are used on it and {} are written to it, all below {}",
             Bytes(need.space_bytes()),
             Bytes(plan.bytes_to_write()),
-            self.target.path().display()
+            path_text(self.target.path())
         )));
         Ok(())
     }
@@ -440,7 +444,7 @@ impl<'a> Bench<'a> {
             done = done.and(log.end_run());
         }
         if keep && done.is_ok() {
-            let path = self.target.keep(run)?.display().to_string();
+            let path = path_text(&self.target.keep(run)?);
             self.kept.borrow_mut().push(Kept { path, bytes: Some(phase.bytes), what: "copy".to_owned() });
             return done;
         }
@@ -493,7 +497,7 @@ fn open_workspace<'a>(around: Around<'a>, directory: &Path) -> Result<Workspace<
     if let Some(check) = workspace.capacity_checks()?.first() {
         around.observer.on(Event::Notice(format!(
             "{} takes space: test data of a capacity check; capacity goes on with them, clean removes them",
-            check.path.display()
+            path_text(&check.path)
         )));
     }
     Ok(workspace)

@@ -64,7 +64,7 @@ fn ordinary(person: Person) -> Option<Person> {
 }
 
 /// The program as an ordinary user starts it.
-fn as_ordinary(person: &Person, args: &[&str]) -> Command {
+pub fn as_ordinary(person: &Person, args: &[&str]) -> Command {
     if !is_root() {
         return person.copysim(args);
     }

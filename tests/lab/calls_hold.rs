@@ -150,7 +150,7 @@ fn field_b01_an_error_of_close_fails_the_file() {
     for errno in ["ENOSPC", "EDQUOT", "EIO"] {
         let (code, said) = generate_with(&format!("close:error={errno}:when=1"));
         assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains("cannot close PHOTO (target): ") && said.contains(&format!("({errno})")), "{said}");
+        assert!(said.contains("cannot close PHOTO (source): ") && said.contains(&format!("({errno})")), "{said}");
     }
     // An interrupted close has closed.
     assert_eq!(generate_with("close:error=EINTR:when=1").0, Some(0));
@@ -162,7 +162,7 @@ fn field_b04_an_error_of_write_is_told_with_path_side_place_and_errno() {
     for errno in ["ENOSPC", "EIO"] {
         let (code, said) = generate_with(&format!("write:error={errno}:when=2"));
         assert_eq!(code, Some(1), "{said}");
-        let place = said.split_once("cannot write to PHOTO (target) at byte ").unwrap_or_else(|| panic!("{said}")).1;
+        let place = said.split_once("cannot write to PHOTO (source) at byte ").unwrap_or_else(|| panic!("{said}")).1;
         let (byte, rest) = place.split_once(": ").unwrap();
         assert!(byte.parse::<u64>().unwrap() > 0 && rest.contains(&format!("({errno})")), "{said}");
     }
@@ -176,7 +176,7 @@ fn field_b09_any_errno_is_a_sentence() {
         for call in ["write", "close"] {
             let (code, said) = generate_with(&format!("{call}:error={errno}:when=1"));
             assert_eq!(code, Some(1), "{said}");
-            assert!(said.contains("PHOTO (target)") && said.contains(words) && !said.contains("panicked"), "{said}");
+            assert!(said.contains("PHOTO (source)") && said.contains(words) && !said.contains("panicked"), "{said}");
         }
     }
 }
@@ -213,7 +213,7 @@ fn field_b08_a_storm_of_interrupted_calls_changes_nothing() {
     needs!("strace");
     // Not the first of them: the system's own loader gives up.
     let storm = ["openat", "read", "pread64", "write", "fsync", "syncfs", "mkdirat", "unlinkat", "renameat"].map(|call| {
-        let from = if matches!(call, "openat" | "read") { 60 } else { 2 };
+        let from = if matches!(call, "openat" | "read" | "pread64") { 60 } else { 2 };
         format!("{call}:error=EINTR:when={from}+3")
     });
     let storm: Vec<&str> = storm.iter().map(String::as_str).collect();

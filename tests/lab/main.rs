@@ -25,6 +25,7 @@ mod program;
 mod proofs_hold;
 mod signals_hold;
 mod speed_holds;
+mod trees_hold;
 mod truth_holds;
 mod user_holds;
 mod where_holds;

@@ -305,7 +305,7 @@ fn a_slower_control_means_that_equal_data_are_kept_once() {
 }
 
 #[test]
-fn a_first_run_stands_apart_when_the_others_agree() {
+fn field_h17_a_first_run_stands_apart_when_the_others_agree() {
     let codes = |runs: &[u64]| compare_runs(runs).len();
     assert_eq!(codes(&[55, 20, 21]), 1);
     assert_eq!(codes(&[10, 20, 21]), 1);
