@@ -17,3 +17,4 @@ mod rights;
 mod states;
 mod terminal;
 mod texts;
+mod trees;
