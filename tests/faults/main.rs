@@ -136,6 +136,24 @@ fn field_a04_caches_that_can_not_be_dropped_are_told_and_what_is_copied_is_right
     assert!(endings["right"] >= 3 && endings["exit code 1"] >= 3, "{endings:?}");
 }
 
+#[test]
+fn field_c05_a_wrong_read_that_does_not_come_again_is_located_nowhere() {
+    // The corpus is written; then its files are read to be compared.
+    let case = &CASES[5];
+    let count = case().try_with(None).counts[OPERATIONS.iter().position(|name| *name == "read").unwrap()];
+    let differing = (1..=count).filter_map(|n| {
+        let trial = case().try_with(Some(Shot { operation: "read", n, fault: Fault::Flip }));
+        match (trial.struck, trial.outcome) {
+            (Some(_), Err(copysim::Error::Differ(sentence))) => Some(sentence),
+            // At the end of a file nothing can be another bit.
+            (None, Ok(())) => None,
+            (struck, outcome) => panic!("read {n}: {outcome:?} {}", struck.is_some()),
+        }
+    });
+    let told: Vec<String> = differing.collect();
+    assert!(!told.is_empty() && told.iter().all(|sentence| sentence.contains(": changed") && !sentence.contains("bytes from byte")), "{told:?}");
+}
+
 /// What is wrong when every call of an operation is struck, or each in turn.
 fn wrong_with(case: &(dyn Fn() -> Case + Sync), shots: impl IntoIterator<Item = Shot>) -> Vec<String> {
     let golden = Golden::of(&case().try_with(None));
