@@ -424,8 +424,9 @@ fn field_j08_what_can_not_be_removed_is_named_and_costs_no_figure() {
         return skipped("only root mounts something into a copy");
     }
     let person = Person::new();
-    let copier = "command:cp -r {source}/. {target}/ && mkdir {target}/other && mount -t tmpfs copysim-test {target}/other";
-    let ran = person.measures("jpg-same-drive", &["--runs", "1", "--engine", copier]);
+    // Not where the copier's own speed is looked at, in a place that all tests share.
+    let mounts = format!("case {{target}} in {}/*) mkdir {{target}}/other && mount -t tmpfs copysim-test {{target}}/other;; esac", person.target());
+    let ran = person.measures("jpg-same-drive", &["--runs", "1", "--engine", &format!("command:cp -r {{source}}/. {{target}}/ && {mounts}")]);
     let runs = below(&person.drive.path().join("copysim-workspace/runs"));
     let other = runs.first().map(|run| run.join("other"));
     let unmounted = other.as_ref().is_some_and(|other| Command::new("umount").arg(other).status().unwrap().success());
