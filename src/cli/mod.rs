@@ -5,6 +5,7 @@ mod clean;
 mod completions;
 mod corpus;
 mod drive;
+mod endurance;
 mod list;
 mod man;
 mod options;
@@ -37,6 +38,8 @@ enum Command {
     Scenario(scenario::Args),
     /// Checks whether a drive holds what it claims: fills it, reads it again, unmasks fakes.
     Capacity(capacity::Args),
+    /// Writes a drive over and over until a limit or the first loss: what it forgets, and when.
+    Endurance(endurance::Args),
     /// Makes, digests and verifies corpora; takes the shape of a real folder.
     #[command(subcommand)]
     Corpus(corpus::Command),
@@ -72,6 +75,7 @@ pub fn main() -> u8 {
     let done = match cli.command {
         Command::Scenario(args) => scenario::run(args),
         Command::Capacity(args) => capacity::run(args),
+        Command::Endurance(args) => endurance::run(args),
         Command::Corpus(command) => corpus::run(command),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
