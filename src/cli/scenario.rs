@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::platform::{Host, OS, write_atomically};
 use crate::report;
 use crate::result::{Document, mask, store};
+use crate::scenario::account::was_begun;
 use crate::scenario::plan::{Plan, Request};
-use crate::scenario::run::{Around, run as carry_out, was_begun};
+use crate::scenario::run::{Around, run as carry_out};
 use crate::{Context, Side};
 
 #[derive(clap::Args)]

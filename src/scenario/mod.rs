@@ -1,5 +1,6 @@
 //! Scenarios: from the spec to the plan, from the plan to the record. `spec → plan → stage → run`, and events for those who watch.
 
+pub mod account;
 pub mod catalogue;
 pub mod ceiling;
 pub mod consent;

@@ -2,7 +2,7 @@
 
 use copysim::Error;
 use copysim::result::{Document, Status};
-use copysim::scenario::run::was_begun;
+use copysim::scenario::account::was_begun;
 
 use super::faulty::{Fault, Shot};
 use super::trial::Trial;

@@ -84,9 +84,11 @@ fn a_drive_that_steps_its_rate_has_a_cliff_where_it_stepped() {
     let step = step.unwrap();
     let found = levels(phase, &lab);
     println!("stepped after {step} of {done} bytes; found {found:?}, {}", phase["curve"]);
-    assert_eq!(found.len(), 2, "{}", phase["curve"]);
-    assert!(found[0].to_bytes.abs_diff(step) * 100 <= 3 * step, "{found:?} {step}");
-    assert!(is_right(&found[0], 100 * MB) && is_right(&found[1], 40 * MB), "{found:?}");
+    // A busy machine may begin slowly, which is a level before the others.
+    let falls: Vec<u64> = found.windows(2).filter(|pair| pair[1].rate < pair[0].rate).map(|pair| pair[0].to_bytes).collect();
+    assert!(matches!(falls[..], [fall] if fall.abs_diff(step) * 100 <= 3 * step), "{found:?} {step}");
+    let [.., before, after] = &found[..] else { panic!("{found:?}") };
+    assert!(is_right(before, 100 * MB) && is_right(after, 40 * MB), "{found:?}");
     assert!(has(phase, "cliff") && !has(phase, "stall") && phase["curve"]["of"] == "d0", "{}", phase["flags"]);
     assert!(ended.out.contains("(cliff)"), "{}", ended.out);
 }

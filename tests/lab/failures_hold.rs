@@ -109,6 +109,7 @@ fn errors_of_the_drive_end_the_copy_with_a_sentence() {
             Some(kind) => lab.faults.fail(kind, None, libc::EIO),
             None => lab.faults.vanish(libc::ENODEV),
         }
+        lab.hold_back_no_more().unwrap();
         println!("{fault:?}:");
         failed(&running.end(), sentence);
         lab.faults.clear();

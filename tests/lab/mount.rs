@@ -228,6 +228,16 @@ impl LabDrive {
         std::fs::write(backing.join("max_bytes"), bytes.to_string())
     }
 
+    /// Undoes `hold_back`. What a failing drive does not take stays in memory, and whoever is held back by it may be so for ever.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn hold_back_no_more(&self) -> io::Result<()> {
+        let backing = Path::new("/sys/class/bdi").join(self.attribute("dev")?);
+        std::fs::write(backing.join("max_ratio"), "100")?;
+        std::fs::write(backing.join("strict_limit"), "0")
+    }
+
     fn mount(&mut self) -> io::Result<()> {
         let options = self.mount_options.as_deref().map(|options| ["-o", options]);
         let arguments = options.iter().flatten().copied().map(PathBuf::from).chain([self.device().to_owned(), self.place.clone()]);
