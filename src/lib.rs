@@ -16,6 +16,7 @@ pub mod endurance;
 pub mod engine;
 pub mod error;
 pub mod measure;
+pub mod path_text;
 pub mod platform;
 pub mod progress;
 pub mod report;

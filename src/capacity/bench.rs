@@ -1,15 +1,19 @@
 //! What a check of any kind stands on: the drive of a directory, locked, described and counted; how its record begins and ends; what may be filled.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::drive::pulse::Pulse;
 use crate::drive::{Drive, DriveLock, Medium, Workspace};
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::allow_many_open_files;
-use crate::result::{self, Answer, Document, Roles, Status, summary};
+use crate::result::{self, Answer, Document, Phase, PhaseStatus, Roles, Status, summary};
 use crate::scenario::consent::is_much;
 use crate::scenario::events::Event;
 use crate::scenario::facts;
 use crate::scenario::run::Around;
+use crate::scenario::wall::WallClock;
 use crate::scenario::window::{DriveCounters, Place, Watched};
 use crate::units::{Bytes, Scale};
 
@@ -46,8 +50,10 @@ pub fn recorded(
     let mut document = Document::begin(id, started_at, copysim);
     document.label = label.cloned();
     document.hosts.push(crate::drive::host::read(around.host, "h0", identify));
+    let wall = WallClock::look(clock);
     let mut outcome = check(began_ns, &mut document);
     document.summary = summary::summarise(&document);
+    document.flags.extend(wall.flag(clock));
     conclude(&mut document, &outcome);
     if was_begun(&document, &outcome)
         && let Err(failure) = (around.save)(&document)
@@ -89,6 +95,7 @@ pub fn on_drive_of(
     drop(Workspace::open_existing(system, directory)?);
     let drive = Drive::identify(host, system.files, directory)?;
     observer.on(Event::Notice(format!("checking {drive}")));
+    observer.on(Event::On(vec![Arc::new(Pulse::of(host, &drive))]));
     let _lock = DriveLock::take(host, drive.lock_numbers())?;
     document.drives = facts::drives(host, facts::space(system, &drive), &drive, "d0", "h0");
     let counted = DriveCounters::open(host, &drive);
@@ -128,6 +135,12 @@ impl Bench<'_> {
             scale_percent: Scale::FULL,
             roles: Roles { source: None, target: Some("d0".to_owned()) },
         });
+    }
+
+    /// Tells what is kept should all end here.
+    pub fn under_way(&self, document: &Document, phase: &Phase) {
+        self.around.observer.on(Event::SoFar(Box::new(document.clone())));
+        self.around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
     }
 
     /// What every window of the check has.
@@ -204,7 +217,7 @@ impl Bench<'_> {
     pub fn must_fit(&self, bytes: u64, free_bytes: Option<u64>, asked: &str) -> Result<()> {
         match free_bytes.filter(|free| bytes > *free) {
             Some(free) => {
-                let path = self.drive.path.display();
+                let path = path_text(&self.drive.path);
                 Err(Error::Refused(format!("{path} has {} that may be filled, and {asked} {}", Bytes(free), Bytes(bytes))))
             }
             None => Ok(()),

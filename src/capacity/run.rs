@@ -18,6 +18,7 @@ use super::{CHUNK, FILE_SPAN, SECTOR};
 use crate::cache::flush::Written;
 use crate::drive::{Removal, RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Kind, ignore_unsupported};
 use crate::progress::Counter;
 use crate::result::mask::clean_command;
@@ -316,6 +317,7 @@ impl Check<'_> {
         let space = system.files.space(&run.dir).unwrap_or_default();
         let bytes = progress.planned_bytes.saturating_sub(layout.bytes()).min(space.available_bytes.unwrap_or(u64::MAX));
         let mut phase = Phase { status: PhaseStatus::Failed, ..Phase::new("write", PhaseKind::Write) };
+        self.bench.under_way(document, &phase);
         let counter = Arc::new(Counter::default());
         let first = layout.files().last().map_or(0, |last| last.index + 1);
         let plan = Fill {
@@ -394,6 +396,7 @@ impl Check<'_> {
     ) -> Result<()> {
         let Around { system, observer, cancel, .. } = self.bench.around;
         let mut phase = Phase { status: PhaseStatus::Failed, ..Phase::new("read", PhaseKind::Read) };
+        self.bench.under_way(document, &phase);
         let all: Vec<&Source> = subject.sources.iter().collect();
         let sources = &all[all.partition_point(|source| source.index < first)..];
         observer.on(Event::Waits("capacity: emptying caches".to_owned()));
@@ -468,7 +471,7 @@ impl Check<'_> {
             } else {
                 "test data: the same command reads them again"
             };
-            kept.push(Kept { path: run.path.display().to_string(), bytes: None, what: what.to_owned() });
+            kept.push(Kept { path: path_text(&run.path), bytes: None, what: what.to_owned() });
             if self.options.keep && !matches!(measured, Err(Error::Interrupted(_))) {
                 // Another reading is one from the beginning.
                 progress = Progress { run: run.id.clone(), planned_bytes: progress.planned_bytes, is_written: true, ..Progress::default() };
@@ -483,7 +486,7 @@ impl Check<'_> {
         if let Err(left) = &removed {
             observer.on(Event::Notice(format!("the test data could not be removed: {left}; the file system may be damaged: make a new one")));
             kept.push(Kept {
-                path: directory.join(crate::drive::workspace::NAME).display().to_string(),
+                path: path_text(&directory.join(crate::drive::workspace::NAME)),
                 bytes: None,
                 what: "test data that could not be removed".to_owned(),
             });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::options::Showing;
-use super::scenario::{Keeper, copysim_itself};
+use super::scenario::{Keeper, copysim_itself, rescue};
 use super::{Outcome, signals, watch::Watch};
 use crate::capacity::bench::was_begun;
 use crate::endurance::budget::Limits;
@@ -60,7 +60,8 @@ pub fn run(args: Args) -> Outcome {
         None => store::default_dir(&|name| std::env::var_os(name))?,
     };
     let cancel = signals::cancel()?;
-    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel));
+    let rescue = rescue(results.clone(), options.identify, args.json.clone());
+    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel), rescue);
     let host = Host::real();
     store::prepare(OS.files, &results)?;
     let keeper = Keeper::new(results, options.identify);

@@ -18,6 +18,7 @@ mod sectors;
 pub mod sizes;
 pub mod spec;
 pub mod stream;
+pub mod times;
 pub mod tree;
 pub mod verify;
 mod whose;

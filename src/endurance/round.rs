@@ -14,6 +14,7 @@ use crate::capacity::read::{Reading, Source, evict_all, look_again, read};
 use crate::capacity::{FILE_SPAN, SECTOR, record};
 use crate::drive::RunDir;
 use crate::error::{Error, Result};
+use crate::path_text::path_text;
 use crate::progress::Counter;
 use crate::result::{Blame, EnduranceLoss, Found, Phase, PhaseKind, PhaseStatus, SecondRead};
 use crate::scenario::window::Work;
@@ -107,7 +108,7 @@ impl Bed<'_> {
             (_, Some(trouble)) => Some(Failure::Drive(Error::Internal(trouble.clone()))),
             (Some(error), None) => Some(Failure::of(error)),
             (None, None) if phase.bytes < files.bytes => {
-                let words = format!("{} is full: only {} of {} could be written", self.run.path.display(), Bytes(phase.bytes), Bytes(files.bytes));
+                let words = format!("{} is full: only {} of {} could be written", path_text(&self.run.path), Bytes(phase.bytes), Bytes(files.bytes));
                 Some(Failure::Other(Error::Internal(words)))
             }
             (None, None) => None,

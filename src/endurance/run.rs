@@ -11,9 +11,10 @@ use crate::capacity::read::{Source, sources};
 use crate::capacity::{CHUNK, bench::unplug};
 use crate::drive::{RunDir, Workspace};
 use crate::error::{Error, Result};
+use crate::path_text::path_text;
 use crate::platform::ignore_unsupported;
 use crate::result::mask::clean_command;
-use crate::result::{self, Aftermath, Document, Endurance, EnduranceEnd, EnduranceLoss, EnduranceRounds, Kept, Phase, flags};
+use crate::result::{self, Aftermath, Document, Endurance, EnduranceEnd, EnduranceLoss, EnduranceRounds, Kept, Phase, PhaseKind, flags};
 use crate::scenario::events::Event;
 use crate::scenario::run::Around;
 use crate::units::{Bytes, duration};
@@ -197,6 +198,7 @@ impl Test<'_> {
         let began_ns = clock.now_ns();
         let mut saved_ns = began_ns;
         let files = Files { first: 0, bytes: fixed.bytes, file_bytes: fixed.file_bytes, round: 0, over: false };
+        self.bench.under_way(document, &Phase::new(STATIC, PhaseKind::Write));
         let wrote = bed.write(&format!("{NAME}, static data"), STATIC, files)?;
         let pace = (wrote.phase.bytes, wrote.phase.window.durable_ns.or(wrote.phase.window.returned_ns).unwrap_or(0));
         course.endurance.written_bytes = wrote.phase.bytes;
@@ -219,6 +221,8 @@ impl Test<'_> {
             let (percent, left) = budget::progress(course.endurance.written_bytes, clock.now_ns() - began_ns, limits);
             let title = title(round, percent, left.filter(|_| round > 1).map(duration));
             let files = Files { first: kept.len() as u64, bytes, file_bytes: set.file_bytes, round, over: round > 1 };
+            course.tell(document);
+            self.bench.under_way(document, &Phase::new(REWRITE, PhaseKind::Write));
             let wrote = bed.write(&title, REWRITE, files)?;
             course.endurance.written_bytes += wrote.phase.bytes;
             course.endurance.elapsed_ns = clock.now_ns() - began_ns;
@@ -271,7 +275,7 @@ impl Test<'_> {
         let Around { system, observer, .. } = self.bench.around;
         observer.on(Event::Waits("removing the test data".to_owned()));
         let directory = workspace.directory().to_path_buf();
-        let path = run.path.display().to_string();
+        let path = path_text(&run.path);
         let removed = workspace.remove(run).and_then(|removal| removal.left.into_iter().next().map_or(Ok(()), |left| Err(left.reason)));
         let mut kept = Vec::new();
         if let Err(left) = &removed {

@@ -12,6 +12,7 @@ use crate::cache::evict::Wanted;
 use crate::corpus::manifest::Manifest;
 use crate::drive::{Drive, Medium, Workspace};
 use crate::error::{Error, Result};
+use crate::path_text::path_text;
 use crate::result::mask::clean_command;
 use crate::result::{self, Answer, Document, Kept, PhaseKind, PhaseStatus, Roles, Severity, Status};
 use crate::workload::copy::Order;
@@ -75,7 +76,7 @@ pub(super) fn describe(plan: &Plan, around: Around<'_>, document: &mut Document)
         }
         Source::Memory(path) => {
             let mut drive = result::Drive::unknown("d1", "h0");
-            (drive.path, drive.kind) = (Some(path.display().to_string()), result::DriveKind::Memory);
+            (drive.path, drive.kind) = (Some(path_text(path)), result::DriveKind::Memory);
             document.drives.push(drive);
             Some("d1")
         }
@@ -120,7 +121,7 @@ pub(super) fn corpus(manifest: &Manifest, staged: Option<&Staged>, now_s: i64) -
         root_digest: manifest.root.to_hex().to_string(),
         stored_bytes: staged.and_then(|staged| staged.stored_bytes),
         extents: staged.and_then(|staged| staged.layout.extents()).map(|extents| extents.count),
-        staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now_s - note.at_s).ok()),
+        staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now_s.checked_sub(note.at_s)?).ok()),
     }
 }
 
@@ -148,7 +149,7 @@ pub(super) fn what_is_kept<'w, 'a: 'w>(
         let already = kept.len();
         kept.extend(kept_corpora(plan, workspace)?);
         kept.extend(kept_copies(&kept, workspace)?);
-        let copied_now = kept[..already].iter().any(|kept| Path::new(&kept.path).starts_with(workspace.path()));
+        let copied_now = kept[..already].iter().any(|kept| Path::new(&kept.path).starts_with(path_text(workspace.path())));
         if copied_now || kept.len() > already {
             remove_with.push(clean_command(workspace.directory()));
         }
@@ -161,7 +162,7 @@ fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
     for name in workspace.corpora()? {
         let mine = plan.phases.iter().find(|phase| phase.corpus.id() == name);
         kept.push(Kept {
-            path: workspace.corpus_path(&name).display().to_string(),
+            path: path_text(&workspace.corpus_path(&name)),
             bytes: mine.map(|phase| phase.corpus.byte_count()),
             what: "corpus, used again by the next run".to_owned(),
         });
@@ -171,7 +172,7 @@ fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
 
 /// The copies that were kept before, by this measurement or another, and are not yet named.
 fn kept_copies(named: &[Kept], workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
-    let paths = workspace.kept()?.into_iter().map(|path| path.display().to_string());
+    let paths = workspace.kept()?.into_iter().map(|path| path_text(&path));
     let others = paths.filter(|path| named.iter().all(|kept| kept.path != *path));
     Ok(others.map(|path| Kept { path, bytes: None, what: "copy kept earlier".to_owned() }).collect())
 }

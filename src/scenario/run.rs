@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::account;
@@ -17,17 +18,20 @@ use super::plan::{Plan, PlannedPhase, Source};
 use super::prepare;
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
+use super::wall::WallClock;
 use super::window::{DriveCounters, Place, Watched};
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
 use crate::drive::block_trace::{self, Reads};
+use crate::drive::pulse::Pulse;
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Removal, RunDir, Workspace};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
-use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseKind, summary};
+use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseKind, PhaseStatus, summary};
 use crate::units::{Bytes, files};
 use crate::workload::samples::FileLog;
 
@@ -59,6 +63,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     document.label.clone_from(&plan.options.label);
     document.hosts.push(crate::drive::host::read(around.host, "h0", plan.options.identify));
     account::describe(plan, around, &mut document);
+    let wall = WallClock::look(clock);
     let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
     facts::after(around.host, &plan.target_drive, "d0", &mut document.drives);
     if let Source::Directory(_, drive) = &plan.source {
@@ -66,6 +71,7 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     }
     document.flags.extend(account::compare(plan, &document));
     document.flags.extend(account::of_preparations(&document));
+    document.flags.extend(wall.flag(clock));
     document.summary = summary::summarise(&document);
     account::conclude(&mut document, &outcome, plan.runs, plan.options.strict);
     if !account::was_begun(&document, &outcome) {
@@ -133,6 +139,12 @@ impl<'a> Bench<'a> {
         if !matches!(plan.source, Source::Target) {
             around.observer.on(Event::Notice(format!("the source is {}", plan.source_phrase())));
         }
+        let mut drives = vec![&plan.target_drive];
+        if let Source::Directory(_, drive) = &plan.source {
+            drives.push(drive);
+        }
+        around.observer.on(Event::On(drives.into_iter().map(|drive| Arc::new(Pulse::of(around.host, drive))).collect()));
+        around.observer.on(Event::SoFar(Box::new(document.clone())));
         let bench = Self::open(plan, around)?;
         let done = bench.work(document, began_ns);
         let closed = bench.close(document);
@@ -216,7 +228,12 @@ impl<'a> Bench<'a> {
                 break;
             }
             document.runs.push(result::Run { index, scenario: 0, order: index, arm: None, phases: Vec::new() });
-            let mut keep = |phase: Phase| document.runs.last_mut().map(|run| run.phases.push(phase));
+            around.observer.on(Event::SoFar(Box::new(document.clone())));
+            let mut keep = |phase: Phase| {
+                document.runs.last_mut().map(|run| run.phases.push(phase))?;
+                around.observer.on(Event::SoFar(Box::new(document.clone())));
+                Some(())
+            };
             let title = format!("run {index} of {}", plan.runs);
             self.bring_into_state(index, &title, began_ns, &mut keep)?;
             for (corpus, (planned, ready)) in plan.phases.iter().zip(&ready).enumerate() {
@@ -326,7 +343,7 @@ impl<'a> Bench<'a> {
             "up to {} of space are used on it and {} are written to it, all below {}",
             Bytes(need.space_bytes()),
             Bytes(plan.bytes_to_write()),
-            self.target.path().display()
+            path_text(self.target.path())
         )));
         Ok(())
     }
@@ -369,7 +386,7 @@ impl<'a> Bench<'a> {
             (Some(Role::Source), Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
             (Some(Role::Source), None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
             (Some(Role::Source), None, None) | (None, ..) => {
-                let counter = std::sync::Arc::new(Counter::default());
+                let counter = Arc::new(Counter::default());
                 let what = format!("computing the digests of {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
                 observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
                 let made = make_manifest(system, corpus, makers(), &counter, cancel);
@@ -419,12 +436,15 @@ impl<'a> Bench<'a> {
         if let Some(log) = &self.log {
             log.begin_run(index);
         }
+        around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
         let mut done = copy::copy(&job, phase);
+        // What follows is removing: it adds nothing to the phase.
+        around.observer.on(Event::UnderWay(Box::new(phase.clone())));
         if let Some(log) = &self.log {
             done = done.and(log.end_run());
         }
         if keep && done.is_ok() {
-            let path = self.target.keep(run)?.display().to_string();
+            let path = path_text(&self.target.keep(run)?);
             self.kept.borrow_mut().push(Kept { path, bytes: Some(phase.bytes), what: "copy".to_owned() });
             return done;
         }
@@ -477,7 +497,7 @@ fn open_workspace<'a>(around: Around<'a>, directory: &Path) -> Result<Workspace<
     if let Some(check) = workspace.capacity_checks()?.first() {
         around.observer.on(Event::Notice(format!(
             "{} takes space: test data of a capacity check; capacity goes on with them, clean removes them",
-            check.path.display()
+            path_text(&check.path)
         )));
     }
     Ok(workspace)

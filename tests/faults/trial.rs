@@ -202,7 +202,7 @@ impl Case {
         let tree = system
             .files
             .open_dir(&dir, Path::new("files"))
-            .map_err(|source| Error::Io(copysim::IoFailure { operation: "open", side: Side::Target, path: path.clone(), source }))?;
+            .map_err(|source| Error::Io(copysim::IoFailure { operation: "open", side: Side::Target, path: path.clone(), offset: None, source }))?;
         let found =
             verify(Subject { files: system.files, tree: &tree, path: &path, side: Side::Target }, &manifest, 2, &Counter::default(), &cancel)?;
         if found.is_good() && found.extra_files == 0 {

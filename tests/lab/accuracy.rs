@@ -47,7 +47,7 @@ struct Case {
     step: Option<(u64, Speed)>,
     /// Of 4 GB: two or three seconds of work.
     scale: &'static str,
-    /// How much of what is written this machine may hold back: less than would fit into its memory.
+    /// How much of what is written this machine may hold back: less than would fit into its memory, more than is written while the kernel lets a writer wait (0.2 s).
     held_back: u64,
 }
 
@@ -56,9 +56,9 @@ fn cases() -> Vec<Case> {
     let delayed = |latency: f64| Speed { latency: ms(latency), ..Speed::rate(50 * MB) };
     let plain = |name, speed, scale, held_back| Case { name, speed, step: None, scale, held_back };
     vec![
-        plain("10 MB/s", Speed::rate(10 * MB), "0.7%", 2 * MB),
+        plain("200 MB/s", Speed::rate(200 * MB), "16%", 60 * MB),
         plain("50 MB/s", Speed::rate(50 * MB), "3%", 6 * MB),
-        plain("200 MB/s", Speed::rate(200 * MB), "12%", 20 * MB),
+        plain("10 MB/s", Speed::rate(10 * MB), "0.7%", 2 * MB),
         plain("50 MB/s, 0.5 ms a request", delayed(0.5), "3%", 6 * MB),
         plain("50 MB/s, 2 ms a request", delayed(2.0), "3%", 6 * MB),
         plain("50 MB/s, 10 ms a request", delayed(10.0), "3%", 6 * MB),

@@ -66,7 +66,7 @@ fn is_right(level: &Level, ordered: u64) -> bool {
 }
 
 #[test]
-fn a_drive_that_steps_its_rate_has_a_cliff_where_it_stepped() {
+fn field_h16_a_drive_that_steps_its_rate_has_a_cliff_where_it_stepped() {
     needs!("mkfs.ext4");
     let lab = drive(100 * MB);
     let ended = copy(&lab, "--scale 6%", || lab.set_speed_after(100 * MB, Speed::rate(40 * MB)));
@@ -107,7 +107,7 @@ fn a_steady_drive_has_none() {
 }
 
 #[test]
-fn a_drive_that_hangs_for_two_seconds_stalls_and_has_no_cliff() {
+fn field_c13_a_drive_that_hangs_for_two_seconds_stalls_and_has_no_cliff() {
     needs!("mkfs.ext4");
     let lab = drive(60 * MB);
     let ended = copy(&lab, "--scale 5%", || {
