@@ -12,6 +12,7 @@ pub mod catalogue;
 pub mod cli;
 pub mod corpus;
 pub mod drive;
+pub mod endurance;
 pub mod engine;
 pub mod error;
 pub mod measure;

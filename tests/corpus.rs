@@ -18,7 +18,7 @@ use copysim::corpus::generate::generate;
 use copysim::corpus::locate::{Difference, Kind};
 use copysim::corpus::manifest::Manifest;
 use copysim::corpus::verify::{Subject, Verification, verify};
-use copysim::corpus::{Corpus, identity, scan};
+use copysim::corpus::{Corpus, FileMeta, identity, scan};
 use copysim::platform::OS;
 use copysim::progress::{Cancel, Counter};
 use copysim::units::Scale;
@@ -220,8 +220,21 @@ fn every_kind_of_damage_is_found_and_located() {
     check(&remove, &[(&third.path, Kind::Missing, None, None)]);
 
     let replace = |copy: &Path| open(copy.join(&third.path)).write_all_at(&[0x5A; 10_000], 300_001).unwrap();
-    let found = check(&replace, &[(&third.path, Kind::Changed, Some(300_001), Some(10_000))]);
+    let found = check(&replace, &[(&third.path, Kind::Garbage, Some(300_001), Some(10_000))]);
     assert!(found.differences[0].sentence().contains("10000 bytes from byte 300001"), "{}", found.differences[0].sentence());
+
+    let exchange = |copy: &Path| {
+        let (one, other) = (open(copy.join(&first.path)), open(copy.join(&second.path)));
+        let (mut a, mut b) = ([0; 4096], [0; 4096]);
+        one.read_exact_at(&mut a, 8192).and_then(|()| other.read_exact_at(&mut b, 40_960)).unwrap();
+        one.write_all_at(&b, 8192).and_then(|()| other.write_all_at(&a, 40_960)).unwrap();
+    };
+    let elsewhere = |file: &FileMeta, offset| Kind::Elsewhere { file: file.path.clone(), offset };
+    let found = check(
+        &exchange,
+        &[(&first.path, elsewhere(second, 40_960), Some(8192), Some(4096)), (&second.path, elsewhere(first, 8192), Some(40_960), Some(4096))],
+    );
+    assert!(found.differences.iter().all(|found| found.different_bytes > Some(4000) && found.bits > Some(16_000)), "{:?}", found.differences);
 
     let several = |copy: &Path| {
         let file = open(copy.join(&third.path));

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::corpus::manifest::Manifest;
 use crate::corpus::stream::CHUNK_BYTES;
 use crate::error::{Context, Result, Side, reason};
-use crate::platform::{Handle, System};
+use crate::platform::{Files, Handle, System};
 use crate::progress::Cancel;
 use crate::result::Warmth;
 
@@ -65,12 +65,37 @@ pub fn prepare(system: System<'_>, manifest: &Manifest, tree: &Handle, path: &Pa
         // An open file keeps its own attributes and those of the directories above it in memory: they go now, and nothing is looked at any more.
         system.caches.drop_all().during("drop", Side::Host, "the caches")?;
     }
-    let data = match resident_bytes {
-        None => Warmth::Unknown,
-        Some(bytes) if bytes * 100 <= sampled_bytes * COLD_SHARE_PERCENT => Warmth::Cold,
-        Some(_) => Warmth::Warm,
-    };
+    let data = warmth(resident_bytes, sampled_bytes);
     Ok(Prepared { method, data, metadata, resident_bytes, sampled_bytes })
+}
+
+/// How warm data are of which so many bytes are in memory.
+fn warmth(resident_bytes: Option<u64>, of_bytes: u64) -> Warmth {
+    match resident_bytes {
+        None => Warmth::Unknown,
+        Some(bytes) if bytes * 100 <= of_bytes * COLD_SHARE_PERCENT => Warmth::Cold,
+        Some(_) => Warmth::Warm,
+    }
+}
+
+/// Evicts open files of these lengths, looks at what stayed, and tries again while something does. Everything must be flushed before. Names and attributes
+/// stay, since the files are open.
+#[must_use]
+pub fn evict_open(files: &dyn Files, open: &[(&Handle, u64)]) -> Prepared {
+    let mut resident_bytes = None;
+    for _ in 0..ATTEMPTS {
+        for (file, _) in open {
+            // Whether it was done is looked at below.
+            let _ = files.evict(file);
+        }
+        resident_bytes = open.iter().map(|(file, len)| files.resident_bytes(file, *len)).sum::<io::Result<u64>>().ok();
+        if resident_bytes == Some(0) {
+            break;
+        }
+    }
+    let sampled_bytes = open.iter().map(|(_, len)| len).sum();
+    let method = "fadvise DONTNEED on each file, all of which stay open".to_owned();
+    Prepared { method, data: warmth(resident_bytes, sampled_bytes), metadata: Warmth::Warm, resident_bytes, sampled_bytes }
 }
 
 fn open_sample(system: System<'_>, manifest: &Manifest, tree: &Handle, path: &Path) -> Result<Vec<(Handle, u64)>> {

@@ -59,6 +59,8 @@ pub struct Fill<'a> {
     pub file_bytes: u64,
     /// How much is to be written at most.
     pub bytes: u64,
+    /// Whether the files are there already, and are written over in their places.
+    pub over: bool,
     /// Where the file system's device begins on the drive, where places that the file system tells are places on it.
     pub device_start: Option<u64>,
     /// How far it is.
@@ -175,7 +177,7 @@ impl Filler<'_, '_> {
                     Step::Failed(error) => {
                         failures += 1;
                         let is_final = is_final(&error) || failures >= FAILURES;
-                        self.trouble("write to", &part_name_of(index), error);
+                        self.trouble("write to", &self.name_while_written(index), error);
                         self.finish(current.take());
                         given_up = Some(index);
                         if is_final {
@@ -198,10 +200,15 @@ impl Filler<'_, '_> {
     fn write(&mut self, current: &mut Option<Writing>, index: u64, data: &[u8]) -> Step {
         let System { files, clock, .. } = self.plan.system;
         if current.is_none() {
-            let name = part_name_of(index);
+            let name = self.name_while_written(index);
             let start_ns = clock.now_ns();
-            let created = self.calls.time(Op::Create, || files.create(&self.plan.run.dir, Path::new(&name), 0o644));
-            match created {
+            let dir = &self.plan.run.dir;
+            let opened = if self.plan.over {
+                self.calls.time(Op::Open, || files.open_to_write_over(dir, Path::new(&name)))
+            } else {
+                self.calls.time(Op::Create, || files.create(dir, Path::new(&name), 0o644))
+            };
+            match opened {
                 Ok(writer) => {
                     let reader = self.calls.time(Op::Open, || files.open(&self.plan.run.dir, Path::new(&name))).ok();
                     *current = Some(Writing { index, writer, reader, len: 0, unbegun: 0, start_ns });
@@ -239,8 +246,8 @@ impl Filler<'_, '_> {
     fn finish(&mut self, file: Option<Writing>) {
         let Some(Writing { index, writer, reader, len, start_ns, .. }) = file else { return };
         let System { files, clock, .. } = self.plan.system;
-        let (part, name) = (part_name_of(index), name_of(index));
-        if len < SECTOR as u64 {
+        let (part, name) = (self.name_while_written(index), name_of(index));
+        if len < SECTOR as u64 && !self.plan.over {
             drop((writer, reader));
             let removed = files.remove_file(&self.plan.run.dir, Path::new(&part));
             return removed.unwrap_or_else(|error| self.trouble("remove", &part, error));
@@ -252,8 +259,10 @@ impl Filler<'_, '_> {
         // Advice; whether it was taken is looked at before anything is read.
         let _ = files.evict(&writer);
         self.calls.time(Op::Close, || files.close(writer)).unwrap_or_else(|error| self.trouble("close", &part, error));
-        let renamed = self.calls.time(Op::Metadata, || files.rename(&self.plan.run.dir, Path::new(&part), Path::new(&name)));
-        renamed.unwrap_or_else(|error| self.trouble("rename", &part, error));
+        if part != name {
+            let renamed = self.calls.time(Op::Metadata, || files.rename(&self.plan.run.dir, Path::new(&part), Path::new(&name)));
+            renamed.unwrap_or_else(|error| self.trouble("rename", &part, error));
+        }
         self.filled.readers.extend(reader.map(|reader| (index, reader)));
         self.filled.layout.add(Laid { index, len: len / SECTOR as u64 * SECTOR as u64, stretches });
         let ns = clock.now_ns() - start_ns;
@@ -262,6 +271,11 @@ impl Filler<'_, '_> {
         self.files += u64::from(is_flushed);
         self.plan.counter.add_file();
         self.first_done_ns.get_or_insert(clock.now_ns() - self.start_ns);
+    }
+
+    /// What a file is called until it is flushed.
+    fn name_while_written(&self, index: u64) -> String {
+        if self.plan.over { name_of(index) } else { part_name_of(index) }
     }
 
     /// Where the file system says that a file lies; nothing where it does not say, or in too many pieces.

@@ -261,7 +261,7 @@ impl Map {
 }
 
 /// The word of the record for a range.
-pub(super) fn found(what: What) -> Found {
+pub(crate) fn found(what: What) -> Found {
     match what {
         What::Good => Found::Good,
         What::Elsewhere { .. } | What::Repeats { .. } => Found::Elsewhere,

@@ -1,9 +1,10 @@
 //! Does a drive hold what it claims? Fills it with data that say whose they are, reads all of it again, cold, and concludes from what came back.
 //!
-//! [`pattern`] is what is written, [`crew`] the threads that make and judge it, [`fill`] and [`read`] the two timed phases, [`map`] what was found where,
+//! [`bench`] is what a check stands on, [`pattern`] what is written, [`crew`] the threads that make and judge it, [`fill`] and [`read`] the two timed phases, [`map`] what was found where,
 //! [`layout`] where that lies on the drive, [`diagnosis`] what follows, [`h2w`] the files of F3 and h2testw, [`progress`] what an interrupted check goes on
 //! from, [`run`] all of it in order.
 
+pub mod bench;
 pub mod crew;
 pub mod diagnosis;
 pub mod fill;
@@ -13,7 +14,7 @@ pub mod map;
 pub mod pattern;
 pub mod progress;
 pub mod read;
-mod record;
+pub(crate) mod record;
 pub mod run;
 
 /// Where the first byte of a file stands in the numbering of all test data: each file has 1 GiB of it, whether it is that long or not, as in F3 and h2testw.

@@ -2,10 +2,12 @@
 //!
 //! A sector that is read somewhere else tells where it was written, one of an earlier run that it is stale, and no drive can guess one.
 
+use std::sync::Arc;
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::SECTOR;
+use super::{FILE_SPAN, SECTOR};
 
 /// A sector.
 pub type Sector = [u8; SECTOR];
@@ -98,6 +100,52 @@ impl Pattern for Own {
     }
 }
 
+/// Test data that are written again and again: the generation of each file, counted on from the nonce of the run, takes its place.
+pub struct Generations {
+    nonce: u64,
+    of_file: Arc<[u64]>,
+    last: (u64, Own),
+}
+
+impl Generations {
+    /// The data of the run with a nonce; `of_file` has the generation of each file by its number, 0 for those beyond.
+    #[must_use]
+    pub fn of(nonce: u64, of_file: Arc<[u64]>) -> Self {
+        Self { nonce, of_file, last: (0, Own::of(nonce)) }
+    }
+
+    /// The nonce of a generation.
+    #[must_use]
+    pub fn nonce_of(nonce: u64, generation: u64) -> u64 {
+        nonce.wrapping_add(generation)
+    }
+
+    fn own(&mut self, position: u64) -> &mut Own {
+        let generation = self.of_file.get((position / FILE_SPAN) as usize).copied().unwrap_or(0);
+        if self.last.0 != generation {
+            self.last = (generation, Own::of(Self::nonce_of(self.nonce, generation)));
+        }
+        &mut self.last.1
+    }
+}
+
+impl Pattern for Generations {
+    /// All in one file.
+    fn fill(&mut self, position: u64, buffer: &mut [u8]) {
+        self.own(position).fill(position, buffer);
+    }
+
+    fn judge(&mut self, position: u64, sector: &Sector, expected: &Sector) -> Seen {
+        self.own(position).judge(position, sector, expected)
+    }
+}
+
+/// Of which generation of a run a sector is, where it is of one up to `newest`.
+#[must_use]
+pub fn generation_of(nonce: u64, newest: u64, sector: &Sector) -> Option<u64> {
+    Some(word(sector, 0).wrapping_sub(nonce)).filter(|generation| *generation <= newest)
+}
+
 /// What can be said without knowing the kind of data.
 pub(super) fn judge_plainly(sector: &Sector, expected: &Sector) -> Option<Seen> {
     let all = |value: u8| sector.iter().all(|&byte| byte == value);
@@ -151,6 +199,22 @@ mod tests {
         forged[8..HEAD].copy_from_slice(&8192_u64.to_le_bytes());
         assert_eq!(seen(7, 512, &forged), Seen::Garbage);
         assert_ne!(Own::nonce_of("20250131T235959Z-0123abcd-capacity"), Own::nonce_of("20250131T235959Z-0123abce-capacity"));
+    }
+
+    #[test]
+    fn what_was_written_before_is_stale_and_says_of_which_generation() {
+        let mut data = Generations::of(u64::MAX, [0, 5].into());
+        let mut expected = sector(0, 0);
+        data.fill(FILE_SPAN, &mut expected);
+        let older = sector(Generations::nonce_of(u64::MAX, 4), FILE_SPAN);
+        assert_eq!(data.judge(FILE_SPAN, &expected.clone(), &expected), Seen::Good);
+        assert_eq!(data.judge(FILE_SPAN, &older, &expected), Seen::Stale);
+        assert_eq!(data.judge(FILE_SPAN, &sector(4, FILE_SPAN + 512), &expected), Seen::Elsewhere(FILE_SPAN + 512));
+        assert_eq!((generation_of(u64::MAX, 5, &older), generation_of(u64::MAX, 5, &expected)), (Some(4), Some(5)));
+        assert_eq!(generation_of(u64::MAX, 3, &older), None);
+        // Static data lie beside them and stay of the first generation.
+        data.fill(512, &mut expected);
+        assert_eq!(expected, sector(u64::MAX, 512));
     }
 
     proptest! {

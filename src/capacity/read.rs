@@ -4,16 +4,18 @@ use std::io;
 use std::path::Path;
 
 use super::crew::{Crew, with_crew};
-use super::fill::is_final;
+use super::fill::{is_final, name_of};
+use super::layout::{Laid, Layout};
 use super::map::{Map, Range, What};
 use super::pattern::Pattern;
 use super::{CHUNK, FILE_SPAN, SECTOR};
-use crate::cache::evict::Prepared;
+use crate::cache::evict::{Prepared, evict_open};
+use crate::drive::RunDir;
 use crate::error::{Context, Error, Side};
 use crate::measure::calls::{Calls, Op};
 use crate::platform::{Handle, System};
 use crate::progress::{Cancel, Counter};
-use crate::result::{LatencyOp, Warmth};
+use crate::result::LatencyOp;
 use crate::scenario::stage::makers;
 use crate::workload::copy::{Copied, Slow};
 
@@ -21,10 +23,6 @@ use crate::workload::copy::{Copied, Slow};
 const LEAST_SKIP: u64 = 4096;
 /// After so many failed reads in a row the rest of the file is left out: a drive may take half a minute for each.
 const FAILURES: u32 = 256;
-/// How often evicting is tried while pages remain.
-const ATTEMPTS: usize = 3;
-/// A share of resident pages below this is cold.
-const COLD_SHARE_PERCENT: u64 = 1;
 /// So many bad places are read once more, so much of each.
 const SECOND_LOOKS: usize = 64;
 const SECOND_BYTES: u64 = 64 << 10;
@@ -43,6 +41,18 @@ pub struct Source {
     pub file: io::Result<Handle>,
 }
 
+/// The files of a layout, by their readers where these are open already.
+#[must_use]
+pub fn sources(system: System<'_>, run: &RunDir, layout: &Layout, mut readers: Vec<(u64, Handle)>) -> Vec<Source> {
+    let source = |laid: &Laid| {
+        let name = name_of(laid.index);
+        let open = readers.iter().position(|(index, _)| *index == laid.index).map(|at| readers.swap_remove(at).1);
+        let file = open.map_or_else(|| system.files.open(&run.dir, Path::new(&name)), Ok);
+        Source { index: laid.index, name, len: laid.len, file }
+    };
+    layout.files().iter().map(source).collect()
+}
+
 /// Makes the data that are expected; each thread has one of its own.
 pub type MakePattern<'a> = &'a (dyn Fn() -> Box<dyn Pattern> + Sync);
 
@@ -51,7 +61,7 @@ pub struct Reading<'a> {
     /// The system.
     pub system: System<'a>,
     /// The files in order.
-    pub sources: &'a [Source],
+    pub sources: &'a [&'a Source],
     /// What they are called together.
     pub path: &'a Path,
     /// Whose data.
@@ -65,27 +75,9 @@ pub struct Reading<'a> {
 /// Evicts all files from this machine's memory and looks at what stayed. Names and attributes stay on purpose: files are open, since a fake may have
 /// destroyed what leads to them.
 #[must_use]
-pub fn evict_all(system: System<'_>, sources: &[Source]) -> Prepared {
+pub fn evict_all(system: System<'_>, sources: &[&Source]) -> Prepared {
     let open: Vec<(&Handle, u64)> = sources.iter().filter_map(|source| Some((source.file.as_ref().ok()?, source.len))).collect();
-    let mut resident = None;
-    for _ in 0..ATTEMPTS {
-        for (file, _) in &open {
-            // Whether it was done is looked at below.
-            let _ = system.files.evict(file);
-        }
-        resident = open.iter().map(|(file, len)| system.files.resident_bytes(file, *len)).sum::<io::Result<u64>>().ok();
-        if resident == Some(0) {
-            break;
-        }
-    }
-    let sampled_bytes = open.iter().map(|(_, len)| len).sum();
-    let data = match resident {
-        None => Warmth::Unknown,
-        Some(bytes) if bytes * 100 <= sampled_bytes * COLD_SHARE_PERCENT => Warmth::Cold,
-        Some(_) => Warmth::Warm,
-    };
-    let method = "fadvise DONTNEED on each file, all of which stay open".to_owned();
-    Prepared { method, data, metadata: Warmth::Warm, resident_bytes: resident, sampled_bytes }
+    evict_open(system.files, &open)
 }
 
 /// Reads all files and judges them. `after` is called when a file is judged to its end, with its number; the map may know of later ones already.

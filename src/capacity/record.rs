@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::diagnosis::{Diagnosis, diagnose};
 use super::fill::name_of;
 use super::layout::Layout;
-use super::map::{Map, What, found};
+use super::map::{Map, Range, What, found};
 use super::read::Source;
 use crate::cache::evict::{Prepared, Wanted};
 use crate::result::{
@@ -86,7 +86,7 @@ fn window(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut P
 }
 
 /// The writing.
-pub(super) fn written(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
+pub(crate) fn written(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
     window(watched, began_ns, timed, phase);
     phase.engine = Some(engine("write"));
     phase.source = Some(result::Source { kind: SourceKind::Generated, wait_ns: Some(group_ns(timed, Call::Generator)) });
@@ -98,7 +98,7 @@ pub(super) fn written(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, p
 }
 
 /// The reading.
-pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, prepared: &Prepared, phase: &mut Phase) {
+pub(crate) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, prepared: &Prepared, phase: &mut Phase) {
     window(watched, began_ns, timed, phase);
     phase.engine = Some(engine("read"));
     // Nothing was written: what came back is all there is to wait for.
@@ -111,7 +111,7 @@ pub(super) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
     }
     course::tell(timed, watched.target.id, phase);
     let seen = observed(watched, timed);
-    let loops = watched.target.drive.devices.iter().any(|device| device.direct_io == Some(false));
+    let loops = watched.target.drive.has_cached_loop();
     let conclusions = conclude(&Observed {
         origin: Origin::Drive(watched.target.drive.medium),
         cache: Some(prepared.clone()),
@@ -149,14 +149,14 @@ pub(super) struct Known<'a> {
     pub troubles: &'a [String],
 }
 
-/// What the drive holds.
-pub(super) fn capacity(known: &Known<'_>) -> Capacity {
-    let Known { map, layout, .. } = *known;
-    let Diagnosis { verdict, ground, real_bytes, first_bad_byte, block_bytes, cache_bytes } = diagnose(map, layout, known.is_whole);
-    let name = |index: u64| if known.nonce.is_some() { name_of(index) } else { format!("{}.h2w", index + 1) };
-    let bad = || map.ranges().iter().filter(|range| range.what != What::Good).flat_map(|range| range.by_file()).map(|(_, range)| range);
-    let first_bad = bad().next().map(|range| Layout::file_of(range.start));
-    let ranges = bad().take(RANGES).map(|range| {
+/// What is not good, in pieces within one file.
+pub(crate) fn bad(map: &Map) -> impl Iterator<Item = Range> + '_ {
+    map.ranges().iter().filter(|range| range.what != What::Good).flat_map(|range| range.by_file()).map(|(_, range)| range)
+}
+
+/// What is not good, in the words of the record.
+pub(crate) fn ranges<'m>(map: &'m Map, name: impl Fn(u64) -> String + 'm) -> impl Iterator<Item = CapacityRange> + 'm {
+    bad(map).map(move |range| {
         let (index, first_byte) = Layout::file_of(range.start);
         let from = match range.what {
             What::Elsewhere { from } | What::Repeats { from, .. } => Some(Layout::file_of(from)),
@@ -170,7 +170,15 @@ pub(super) fn capacity(known: &Known<'_>) -> Capacity {
             from_file: from.map(|(index, _)| name(index)),
             from_byte: from.map(|(_, byte)| byte),
         }
-    });
+    })
+}
+
+/// What the drive holds.
+pub(super) fn capacity(known: &Known<'_>) -> Capacity {
+    let Known { map, layout, .. } = *known;
+    let Diagnosis { verdict, ground, real_bytes, first_bad_byte, block_bytes, cache_bytes } = diagnose(map, layout, known.is_whole);
+    let name = |index: u64| if known.nonce.is_some() { name_of(index) } else { format!("{}.h2w", index + 1) };
+    let first_bad = bad(map).next().map(|range| Layout::file_of(range.start));
     Capacity {
         verdict,
         format: if known.nonce.is_some() { "copysim" } else { "h2w" }.to_owned(),
@@ -191,13 +199,13 @@ pub(super) fn capacity(known: &Known<'_>) -> Capacity {
         cache_bytes,
         read_twice: known.second_looks.0,
         right_then: known.second_looks.1,
-        ranges: ranges.collect(),
+        ranges: ranges(map, name).take(RANGES).collect(),
         troubles: known.troubles.to_vec(),
     }
 }
 
-/// Which files are right.
-pub(super) fn integrity(map: &Map, sources: &[Source]) -> Integrity {
+/// Which files are right. Data of F3 and h2testw are the same in every run.
+pub(crate) fn integrity(map: &Map, sources: &[&Source], has_nonce: bool) -> Integrity {
     let mut files: BTreeMap<u64, Mismatch> = BTreeMap::new();
     let mut checked = std::collections::BTreeSet::new();
     for (index, range) in map.ranges().iter().flat_map(|range| range.by_file()) {
@@ -210,8 +218,10 @@ pub(super) fn integrity(map: &Map, sources: &[Source]) -> Integrity {
             Found::Unreadable => Difference::Unreadable,
             Found::Zeros => Difference::Zeroed,
             Found::BitsFlipped => Difference::BitsFlipped,
-            Found::Elsewhere => Difference::Swapped,
-            _ => Difference::Changed,
+            Found::Elsewhere => Difference::Elsewhere,
+            Found::Stale => Difference::Stale,
+            Found::Garbage => Difference::Garbage,
+            Found::Good | Found::Ones | Found::Mixed => Difference::Changed,
         };
         let (last, bytes) = (first + range.len - 1, range.len - range.good());
         files
@@ -219,17 +229,31 @@ pub(super) fn integrity(map: &Map, sources: &[Source]) -> Integrity {
             .and_modify(|mismatch| {
                 mismatch.last_byte = Some(last);
                 mismatch.different_bytes = mismatch.different_bytes.map(|sum| sum + bytes);
+                mismatch.range_count = mismatch.range_count.map(|count| count + 1);
             })
             .or_insert_with(|| Mismatch {
-                path: sources.iter().find(|source| source.index == index).map_or_else(|| name_of(index), |source| source.name.clone()),
-                difference,
                 first_byte: Some(first),
                 last_byte: Some(last),
                 different_bytes: Some(bytes),
-                second_read_agrees: None,
+                range_count: Some(1),
                 because: Some(format!("begins with data {}", found(range.what).in_words())).filter(|_| difference != Difference::Unreadable),
+                ..Mismatch::new(
+                    sources.iter().find(|source| source.index == index).map_or_else(|| name_of(index), |source| source.name.clone()),
+                    difference,
+                )
             });
     }
     let files_checked = checked.len() as u64;
-    Integrity { files_checked, files_good: files_checked - files.len() as u64, mismatches: files.into_values().take(MISMATCHES).collect() }
+    let stale_because = if has_nonce {
+        "every sector has the nonce of its run: data of an earlier one are known as such"
+    } else {
+        "F3 and h2testw write the same bytes in every run: a write that was lost may leave the right ones of an earlier run"
+    };
+    Integrity {
+        files_checked,
+        files_good: files_checked - files.len() as u64,
+        mismatches: files.into_values().take(MISMATCHES).collect(),
+        stale_detectable: Some(has_nonce),
+        stale_because: Some(stale_because.to_owned()),
+    }
 }

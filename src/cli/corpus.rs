@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Outcome, output, signals, watch::Watch};
 use crate::catalogue::Environment;
+use crate::corpus::blame::{self, Hidden, Origin};
 use crate::corpus::catalogue::corpus;
 use crate::corpus::identity::{Claim, Place, corpus_of, digest_into, make_manifest, places};
 use crate::corpus::manifest::{Manifest, Root};
@@ -21,6 +22,7 @@ use crate::progress::{Cancel, Counter};
 use crate::report::printable;
 use crate::scenario::events::{Event, Observer};
 use crate::scenario::needs::corpus_room;
+use crate::scenario::record::mismatch;
 use crate::scenario::stage::{Staged, makers, remove_unfinished, stage};
 use crate::units::{Bytes, Scale, count, files};
 
@@ -243,7 +245,10 @@ fn verify_one(place: &Place, claim: &Claim, environment: &Environment, watch: &W
     let subject = Subject { files: OS.files, tree: &tree, path: &place.tree, side: Side::Target };
     let found = verify(subject, &manifest, 4, &counter, cancel);
     watch.on(Event::Ends);
-    let found = found?;
+    let mut found = found?;
+    let drive = Drive::identify(&Host::real(), OS.files, &place.tree)?;
+    let hidden = Hidden { target: drive.answers_elsewhere(), source: None };
+    blame::attribute(OS.files, Origin::Unknown, hidden, &mut found.differences, cancel)?;
     output::print(&verdict(place, corpus, &found))?;
     Ok(found.is_good())
 }
@@ -253,11 +258,18 @@ fn verdict(place: &Place, corpus: &Corpus, found: &Verification) -> String {
     for difference in &found.differences {
         text.push_str(&printable(&difference.sentence()));
         text.push('\n');
+        let mismatch = mismatch(difference);
         // One range is told by the sentence.
-        for range in difference.ranges.iter().skip(usize::from(difference.ranges.len() == 1)) {
-            let what = if range.zero { ", zero now" } else { "" };
-            text.push_str(&format!("  bytes {} to {}: {} bits differ{what}\n", range.offset, range.offset + range.len - 1, count(range.bits)));
+        for range in mismatch.ranges.iter().skip(usize::from(mismatch.ranges.len() == 1)) {
+            let last = range.first_byte + range.bytes - 1;
+            let from = range
+                .from_file
+                .as_deref()
+                .map_or_else(String::new, |file| format!(": {} from byte {}", printable(file), range.from_byte.unwrap_or(0)));
+            let words = range.difference.in_words();
+            text.push_str(&format!("  bytes {} to {last}: {} bits differ, {words}{from}\n", range.first_byte, count(range.different_bits)));
         }
+        text.push_str(&format!("  {}\n", printable(&mismatch.judgement())));
     }
     let bad = found.files_checked - found.files_good;
     if bad > found.differences.len() as u64 {

@@ -5,6 +5,7 @@ mod clean;
 mod completions;
 mod corpus;
 mod drive;
+mod endurance;
 mod front;
 mod list;
 mod man;
@@ -39,6 +40,8 @@ enum Command {
     Scenario(scenario::Args),
     /// Checks whether a drive holds what it claims: fills it, reads it again, unmasks fakes.
     Capacity(capacity::Args),
+    /// Writes a drive over and over until a limit or the first loss: what it forgets, and when.
+    Endurance(endurance::Args),
     /// Makes, digests and verifies corpora; takes the shape of a real folder.
     #[command(subcommand)]
     Corpus(corpus::Command),
@@ -72,13 +75,15 @@ pub fn main() -> u8 {
         }
     };
     // What reads and writes on drives may be held by one for as long as it likes.
-    let on_drives = matches!(cli.command, Command::Scenario(_) | Command::Capacity(_) | Command::Corpus(_) | Command::Clean(_));
+    let on_drives =
+        matches!(cli.command, Command::Scenario(_) | Command::Capacity(_) | Command::Endurance(_) | Command::Corpus(_) | Command::Clean(_));
     if let Some(code) = on_drives.then(front::split_off).flatten() {
         return code;
     }
     exit_code(match cli.command {
         Command::Scenario(args) => scenario::run(args),
         Command::Capacity(args) => capacity::run(args),
+        Command::Endurance(args) => endurance::run(args),
         Command::Corpus(command) => corpus::run(command),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),

@@ -1,24 +1,20 @@
-//! Says in what a file differs: which bytes, from where to where, and what became of them.
+//! Says in what a file differs: which bytes, from where to where, what became of them, and whether a second reading agrees.
 
 use std::collections::HashMap;
-use std::path::Path;
 
+use super::FileMeta;
 use super::manifest::{Listed, Manifest};
-use super::stream::CHUNK_BYTES;
-use super::verify::Subject;
-use super::{Corpus, FileMeta};
-use crate::error::{Context, Result, Side, reason};
+use super::marks::Marks;
+use super::reread::reread;
+use super::sectors::Sectors;
+use super::verify::{Subject, flush};
+use super::whose::Search;
+use crate::error::{Context, Result, Side};
 use crate::progress::Cancel;
-use crate::result::Difference as Word;
+use crate::result::{Blame, Difference as Word};
 
-/// Differing bytes closer than this belong to one range.
-const GAP: u64 = 4096;
 /// Ranges described per file; the rest is counted.
 const RANGES: usize = 16;
-/// So few differing bits in a range are called flipped bits.
-const FLIPPED_BITS: u64 = 8;
-/// The smallest unit that drives lose.
-const SECTOR: u64 = 512;
 
 /// A file that is not what the manifest says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +27,26 @@ pub struct Difference {
     pub offset: Option<u64>,
     /// How many bytes are concerned, from the first to the last.
     pub len: Option<u64>,
+    /// How many bytes are wrong, where they are known one by one.
+    pub different_bytes: Option<u64>,
+    /// How many bits are.
+    pub bits: Option<u64>,
     /// Length that the file should have.
     pub expected_bytes: u64,
+    /// Digest that it should have.
+    pub expected_digest: blake3::Hash,
     /// Length that it has.
     pub found_bytes: Option<u64>,
-    /// Digest that it has.
-    pub found_digest: Option<blake3::Hash>,
+    /// What the first reading found, where it came to the end.
+    pub found: Option<Marks>,
     /// The differing ranges one by one, at most 16.
     pub ranges: Vec<Range>,
+    /// How many ranges there are.
+    pub range_count: u64,
+    /// What a second reading showed.
+    pub second: Option<Second>,
+    /// Who is to blame and why, where that was looked for.
+    pub blame: Option<(Blame, String)>,
 }
 
 /// What became of a file.
@@ -67,7 +75,16 @@ pub enum Kind {
         /// How many.
         bits: u64,
     },
-    /// Bytes changed to something else.
+    /// Bytes are those of another place of the corpus.
+    Elsewhere {
+        /// Of which file.
+        file: String,
+        /// From where on in it.
+        offset: u64,
+    },
+    /// Bytes are those of no place of the corpus.
+    Garbage,
+    /// Bytes changed in several of these ways, or to what is not known.
     Changed,
 }
 
@@ -83,13 +100,15 @@ impl Kind {
             Self::Swapped { .. } => Word::Swapped,
             Self::Zeroed => Word::Zeroed,
             Self::BitsFlipped { .. } => Word::BitsFlipped,
+            Self::Elsewhere { .. } => Word::Elsewhere,
+            Self::Garbage => Word::Garbage,
             Self::Changed => Word::Changed,
         }
     }
 }
 
 /// A range of a file that differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// Where it begins.
     pub offset: u64,
@@ -97,8 +116,55 @@ pub struct Range {
     pub len: u64,
     /// How many bits differ in it.
     pub bits: u64,
-    /// Whether it is all zero now.
-    pub zero: bool,
+    /// What is there.
+    pub what: What,
+}
+
+/// What a range holds in place of the right bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// Zeros.
+    Zeros,
+    /// The right bytes, but for a few bits.
+    Flipped,
+    /// The bytes of another place of the corpus.
+    Elsewhere {
+        /// Of which file.
+        file: String,
+        /// From where on in it.
+        offset: u64,
+    },
+    /// Bytes of no place of the corpus.
+    Garbage,
+    /// What is not known: shorter than a sector, or too much to look for.
+    Unknown,
+}
+
+impl What {
+    /// The word for it in the record.
+    #[must_use]
+    pub fn word(&self) -> Word {
+        match self {
+            Self::Zeros => Word::Zeroed,
+            Self::Flipped => Word::BitsFlipped,
+            Self::Elsewhere { .. } => Word::Elsewhere,
+            Self::Garbage => Word::Garbage,
+            Self::Unknown => Word::Changed,
+        }
+    }
+}
+
+/// What a second reading of a file showed, from the drive and not from this machine's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Second {
+    /// The same as the first.
+    Agrees,
+    /// What the file should hold.
+    AsExpected,
+    /// Something else again.
+    Other,
+    /// There was none from the drive, and why.
+    NotPossible(String),
 }
 
 impl Difference {
@@ -110,47 +176,94 @@ impl Difference {
             kind,
             offset: None,
             len: None,
+            different_bytes: None,
+            bits: None,
             expected_bytes: listed.meta.len,
+            expected_digest: listed.digest,
             found_bytes: None,
-            found_digest: None,
+            found: None,
             ranges: Vec::new(),
+            range_count: 0,
+            second: None,
+            blame: None,
         }
     }
 
     /// The difference in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let Self { path, expected_bytes, .. } = self;
-        let (offset, len) = (self.offset.unwrap_or(0), self.len.unwrap_or(0));
-        let found = self.found_bytes.unwrap_or(0);
+        format!("{}: {}", self.path, self.what())
+    }
+
+    /// The difference without the name of the file.
+    #[must_use]
+    pub fn what(&self) -> String {
+        let (offset, len, expected) = (self.offset.unwrap_or(0), self.len.unwrap_or(0), self.expected_bytes);
+        let (found, last) = (self.found_bytes.unwrap_or(0), offset + len.saturating_sub(1));
         match &self.kind {
-            Kind::Missing => format!("{path}: missing"),
-            Kind::Unreadable { reason } => format!("{path}: cannot be read at byte {offset}: {reason}"),
-            Kind::Truncated => format!("{path}: truncated: ends at byte {found} of {expected_bytes}"),
-            Kind::TooLong => format!("{path}: too long: {found} bytes instead of {expected_bytes}"),
-            Kind::Swapped { with } => format!("{path}: swapped: holds the bytes of {with}"),
-            Kind::Zeroed => format!("{path}: zeroed: {len} bytes from byte {offset} on are zero"),
-            Kind::BitsFlipped { bits: 1 } => format!("{path}: one bit flipped at byte {offset}"),
-            Kind::BitsFlipped { bits } if len == 1 => format!("{path}: {bits} bits flipped at byte {offset}"),
-            Kind::BitsFlipped { bits } => format!("{path}: {bits} bits flipped between byte {offset} and byte {}", offset + len - 1),
-            Kind::Changed if self.offset.is_none() => format!("{path}: changed"),
-            Kind::Changed => format!("{path}: changed: {len} bytes from byte {offset} on are not what they should be"),
+            Kind::Missing => "missing".to_owned(),
+            Kind::Unreadable { reason } => format!("cannot be read at byte {offset}: {reason}"),
+            Kind::Truncated => format!("truncated: ends at byte {found} of {expected}"),
+            Kind::TooLong => format!("too long: {found} bytes instead of {expected}"),
+            Kind::Swapped { with } => format!("swapped: holds the bytes of {with}"),
+            Kind::Zeroed => format!("zeroed: {len} bytes from byte {offset} on are zero"),
+            Kind::BitsFlipped { bits: 1 } => format!("one bit flipped at byte {offset}"),
+            Kind::BitsFlipped { bits } if len == 1 => format!("{bits} bits flipped at byte {offset}"),
+            Kind::BitsFlipped { bits } => format!("{bits} bits flipped between byte {offset} and byte {last}"),
+            Kind::Elsewhere { file, offset: from } => format!("bytes {offset} to {last} hold the bytes of {file} from byte {from} on"),
+            Kind::Garbage => format!("garbage: {len} bytes from byte {offset} on belong to no place of the corpus"),
+            Kind::Changed if self.offset.is_none() => "changed".to_owned(),
+            Kind::Changed if self.ranges.is_empty() => format!("changed: something between byte {offset} and byte {last} was not what it should be"),
+            Kind::Changed => format!("changed: {len} bytes from byte {offset} on are not what they should be"),
         }
+    }
+
+    /// Takes over what the wrong ranges of a file of the right length, or the wrong length of one whose bytes are right, make of it.
+    fn conclude(&mut self, sectors: &Sectors, search: &Search<'_>) {
+        let ranges = sectors.ranges(search);
+        let found_bytes = self.found_bytes.unwrap_or(self.expected_bytes);
+        (self.offset, self.len) = match (ranges.first(), ranges.last()) {
+            (Some(first), Some(last)) => {
+                let end = (last.offset + last.len).min(self.expected_bytes);
+                (self.different_bytes, self.bits) = (Some(sectors.different_bytes), Some(sectors.bits));
+                (Some(first.offset), Some(end - first.offset))
+            }
+            _ if found_bytes < self.expected_bytes => (Some(found_bytes), Some(self.expected_bytes - found_bytes)),
+            _ if found_bytes > self.expected_bytes => (Some(self.expected_bytes), Some(found_bytes - self.expected_bytes)),
+            _ => (self.offset, self.len),
+        };
+        let all = |word: Word| found_bytes == self.expected_bytes && ranges.iter().all(|range| range.what.word() == word);
+        self.kind = match ranges.first().map(|range| &range.what) {
+            None if found_bytes < self.expected_bytes => Kind::Truncated,
+            None if found_bytes > self.expected_bytes => Kind::TooLong,
+            Some(What::Zeros) if all(Word::Zeroed) => Kind::Zeroed,
+            Some(What::Flipped) if all(Word::BitsFlipped) => Kind::BitsFlipped { bits: sectors.bits },
+            // Those of several places are told one by one.
+            Some(What::Elsewhere { file, offset }) if ranges.len() == 1 && all(Word::Elsewhere) => {
+                Kind::Elsewhere { file: file.clone(), offset: *offset }
+            }
+            Some(What::Garbage) if all(Word::Garbage) => Kind::Garbage,
+            _ => Kind::Changed,
+        };
+        self.range_count = ranges.len() as u64;
+        self.ranges = ranges;
+        self.ranges.truncate(RANGES);
     }
 }
 
-/// Completes differences of which only the digest is known: by the digests of the other files, and by making the right bytes again.
+/// Completes differences of which only digests are known: by the digests of the other files, by a second reading beside the right bytes, made again, and by
+/// looking through the whole corpus for those that are wrong.
 ///
 /// # Errors
-/// `Interrupted`, or when the manifest can't be read.
-pub fn explain(subject: Subject<'_>, manifest: &Manifest, differences: &mut [Difference], cancel: &Cancel) -> Result<()> {
+/// `Interrupted`, when the flush fails, or when the manifest can't be read.
+pub fn explain(subject: Subject<'_>, manifest: &Manifest, differences: &mut [Difference], threads: usize, cancel: &Cancel) -> Result<()> {
     let mut by_digest: HashMap<blake3::Hash, Vec<usize>> = HashMap::new();
     let mut by_path: HashMap<String, usize> = HashMap::new();
-    for (index, difference) in differences.iter().enumerate().filter(|(_, difference)| difference.kind == Kind::Changed) {
+    for (index, difference) in differences.iter().enumerate() {
         by_path.insert(difference.path.clone(), index);
         // Nothing is nobody's bytes: an emptied file is a truncated one.
-        if let (Some(digest), Some(1..)) = (difference.found_digest, difference.found_bytes) {
-            by_digest.entry(digest).or_default().push(index);
+        if let Some(found) = difference.found.as_ref().filter(|found| found.len > 0) {
+            by_digest.entry(found.digest).or_default().push(index);
         }
     }
     if by_path.is_empty() {
@@ -166,130 +279,22 @@ pub fn explain(subject: Subject<'_>, manifest: &Manifest, differences: &mut [Dif
             metas.insert(index, meta);
         }
     }
+    // What is not written yet can't be evicted, and would answer in place of the drive.
+    flush(subject)?;
+    let mut search = Search::new(&manifest.corpus)?;
+    let mut seen: Vec<Option<Sectors>> = Vec::new();
     for (index, difference) in differences.iter_mut().enumerate() {
         cancel.check()?;
-        if let (Kind::Changed, Some(meta)) = (&difference.kind, metas.get(&index)) {
-            *difference = compare(subject, &manifest.corpus, meta, difference.clone())?;
+        seen.push(match metas.get(&index) {
+            Some(meta) => reread(subject, meta, difference, &mut search, cancel)?,
+            None => None,
+        });
+    }
+    search.run(threads, cancel)?;
+    for (difference, sectors) in differences.iter_mut().zip(seen) {
+        if let Some(sectors) = sectors {
+            difference.conclude(&sectors, &search);
         }
     }
     Ok(())
-}
-
-/// Makes the right bytes again and compares them with those on the drive.
-fn compare(subject: Subject<'_>, corpus: &Corpus, meta: &FileMeta, mut difference: Difference) -> Result<Difference> {
-    let (content, key) = (corpus.content()?, corpus.key());
-    let unreadable = |difference: Difference, error: &std::io::Error| Difference { kind: Kind::Unreadable { reason: reason(error) }, ..difference };
-    let file = match subject.files.open(subject.tree, Path::new(&meta.path)) {
-        Ok(file) => file,
-        Err(error) => return Ok(unreadable(difference, &error)),
-    };
-    let (mut expected, mut found) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
-    let mut ranges = Ranges::default();
-    let mut offset = 0;
-    while offset < meta.len {
-        let size = usize::try_from(meta.len - offset).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-        content.fill(&meta.bytes(&key), offset, &mut expected[..size]);
-        let mut filled = 0;
-        while filled < size {
-            match subject.files.read_at(&file, &mut found[filled..size], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) => return Ok(unreadable(Difference { offset: Some(offset), ..difference }, &error)),
-            }
-        }
-        ranges.compare(offset, &expected[..filled], &found[..filled]);
-        offset += filled as u64;
-        if filled < size {
-            break;
-        }
-    }
-    let ranges = ranges.finish(meta.len);
-    let found_bytes = difference.found_bytes.unwrap_or(offset);
-    difference.ranges = ranges.clone();
-    difference.kind = match (ranges.first(), ranges.last()) {
-        (Some(first), Some(last)) => {
-            let bits = ranges.iter().map(|range| range.bits).sum();
-            difference.offset = Some(first.offset);
-            difference.len = Some(last.offset + last.len - first.offset);
-            if found_bytes == meta.len && bits <= FLIPPED_BITS {
-                Kind::BitsFlipped { bits }
-            } else if found_bytes == meta.len && ranges.iter().all(|range| range.zero) {
-                Kind::Zeroed
-            } else {
-                Kind::Changed
-            }
-        }
-        _ if found_bytes < meta.len => {
-            (difference.offset, difference.len) = (Some(found_bytes), Some(meta.len - found_bytes));
-            Kind::Truncated
-        }
-        _ if found_bytes > meta.len => {
-            (difference.offset, difference.len) = (Some(meta.len), Some(found_bytes - meta.len));
-            Kind::TooLong
-        }
-        // The bytes are right now: the earlier read was wrong, or the manifest comes from another version.
-        _ => Kind::Changed,
-    };
-    Ok(difference)
-}
-
-/// Collects differing ranges.
-#[derive(Default)]
-struct Ranges {
-    done: Vec<Range>,
-    open: Option<Range>,
-    /// Where the zeros that are being read began.
-    zeros_from: Option<u64>,
-}
-
-impl Ranges {
-    fn compare(&mut self, offset: u64, expected: &[u8], found: &[u8]) {
-        for ((expected, found), at) in expected.iter().zip(found).zip(offset..) {
-            if *found != 0 {
-                self.zeros_from = None;
-            } else if self.zeros_from.is_none() {
-                self.zeros_from = Some(at);
-            }
-            if expected != found {
-                self.add(at, u64::from((expected ^ found).count_ones()), *found == 0);
-            }
-        }
-    }
-
-    fn add(&mut self, at: u64, bits: u64, zero: bool) {
-        if let Some(range) = self.open.as_mut().filter(|range| at - (range.offset + range.len) < GAP) {
-            range.len = at + 1 - range.offset;
-            range.bits += bits;
-            range.zero &= zero && self.zeros_from.is_some_and(|from| from <= range.offset);
-            return;
-        }
-        self.close();
-        // A lost sector begins at its boundary, even if its first bytes should be zero anyway.
-        let boundary = at - at % SECTOR;
-        let offset = if self.zeros_from.is_some_and(|from| from <= boundary) { boundary } else { at };
-        self.open = Some(Range { offset, len: at + 1 - offset, bits, zero });
-    }
-
-    fn close(&mut self) {
-        if let Some(mut range) = self.open.take() {
-            if range.zero && range.bits > FLIPPED_BITS && range.offset % SECTOR == 0 {
-                range.len = range.len.next_multiple_of(SECTOR);
-            }
-            if self.done.len() < RANGES {
-                self.done.push(range);
-            } else if let Some(last) = self.done.last_mut() {
-                last.len = range.offset + range.len - last.offset;
-                last.bits += range.bits;
-                last.zero &= range.zero;
-            }
-        }
-    }
-
-    fn finish(mut self, len: u64) -> Vec<Range> {
-        self.close();
-        if let Some(last) = self.done.last_mut() {
-            last.len = last.len.min(len - last.offset);
-        }
-        self.done
-    }
 }

@@ -2,6 +2,7 @@
 //!
 //! [`Corpus`] is a spec made concrete by seed and scale; everything else derives from it without touching a drive.
 
+pub mod blame;
 pub mod catalogue;
 pub mod content;
 pub mod digest;
@@ -9,14 +10,18 @@ pub mod generate;
 pub mod identity;
 pub mod locate;
 pub mod manifest;
+pub mod marks;
 pub mod random;
+mod reread;
 pub mod scan;
+mod sectors;
 pub mod sizes;
 pub mod spec;
 pub mod stream;
 pub mod times;
 pub mod tree;
 pub mod verify;
+mod whose;
 
 use serde::{Deserialize, Serialize};
 

@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::locate::{self, Difference, Kind};
 use super::manifest::{Listed, Manifest};
+use super::marks::Marker;
 use super::stream::CHUNK_BYTES;
 use super::times::Times;
 use crate::error::{Context, Error, Result, Side, reason};
@@ -73,11 +74,7 @@ pub struct Subject<'a> {
 /// # Errors
 /// `Interrupted`, when the flush fails, or when the manifest can't be read. A file that can't be read is a difference.
 pub fn verify(subject: Subject<'_>, manifest: &Manifest, threads: usize, counter: &Counter, cancel: &Cancel) -> Result<Verification> {
-    // A tree that can't be flushed because it can't be written to has nothing to flush; a flush that fails has lost data, which the cache may still show.
-    match subject.files.sync_filesystem(subject.tree).or_else(ignore_unsupported) {
-        Err(error) if error.raw_os_error() != Some(libc::EROFS) => return Err(error).during("flush", subject.side, subject.path),
-        _ => {}
-    }
+    flush(subject)?;
     let found = Mutex::new(Verification::default());
     let shortage = Mutex::new(None);
     thread::scope(|scope| {
@@ -110,8 +107,17 @@ pub fn verify(subject: Subject<'_>, manifest: &Manifest, threads: usize, counter
     let mut found = found.into_inner().map_err(|_| Error::Internal("a verifying thread ended early".to_owned()))?;
     found.differences.sort_by(|a, b| a.path.cmp(&b.path));
     find_extra(subject, manifest, &mut found)?;
-    locate::explain(subject, manifest, &mut found.differences, cancel)?;
+    locate::explain(subject, manifest, &mut found.differences, threads, cancel)?;
     Ok(found)
+}
+
+/// Flushes the tree. One that can't be flushed because it can't be written to has nothing to flush; a flush that fails has lost data, which the cache may
+/// still show.
+pub(super) fn flush(subject: Subject<'_>) -> Result<()> {
+    match subject.files.sync_filesystem(subject.tree).or_else(ignore_unsupported) {
+        Err(error) if error.raw_os_error() != Some(libc::EROFS) => Err(error).during("flush", subject.side, subject.path),
+        _ => Ok(()),
+    }
 }
 
 fn compare_all(
@@ -191,22 +197,22 @@ fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &C
     // Out of this machine's cache, so that the drive answers; and only advice, without which reading goes on.
     let _ = files.evict(&file);
     let _ = files.advise_sequential(&file);
-    let mut hasher = blake3::Hasher::new();
+    let mut marker = Marker::new(listed.meta.len);
     let mut len = 0;
     loop {
         let read = files.read(&file, buffer).map_err(|error| failed("read", Some(len), error))?;
         if read == 0 || cancel.signal().is_some() {
             break;
         }
-        hasher.update(&buffer[..read]);
+        marker.add(&buffer[..read]);
         len += read as u64;
         counter.add_bytes(read as u64);
     }
-    let digest = hasher.finalize();
-    if digest == listed.digest && len == listed.meta.len {
+    let marks = marker.finish();
+    if marks.digest == listed.digest && len == listed.meta.len {
         return Ok(stat.mtime.0);
     }
-    Err(Unequal::Differs(Box::new(Difference { found_bytes: Some(len), found_digest: Some(digest), ..Difference::new(listed, Kind::Changed) })))
+    Err(Unequal::Differs(Box::new(Difference { found_bytes: Some(len), found: Some(marks), ..Difference::new(listed, Kind::Changed) })))
 }
 
 /// Walks the tree beside the manifest, both in bytewise order, and notes what only the tree has.

@@ -173,6 +173,19 @@ impl Drive {
         }
     }
 
+    /// Whether below it lies a loop device over a file that this machine may cache.
+    #[must_use]
+    pub fn has_cached_loop(&self) -> bool {
+        self.devices.iter().any(|device| device.direct_io == Some(false))
+    }
+
+    /// Who may answer in place of the drive although nothing is in this machine's page cache.
+    #[must_use]
+    pub fn answers_elsewhere(&self) -> Option<&'static str> {
+        let below = || self.has_cached_loop().then_some("this machine, which may have the file below the loop device in memory,");
+        self.cache_elsewhere().or_else(below)
+    }
+
     /// The largest file that the file system can hold, where that is a limit which people meet: FAT stores lengths in 32 bits.
     #[must_use]
     pub fn max_file_bytes(&self) -> Option<u64> {

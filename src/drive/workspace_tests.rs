@@ -580,6 +580,7 @@ impl crate::platform::Files for Replaced<'_> {
         fn open_dir(dir: &Handle, path: &Path) -> Handle;
         fn open(dir: &Handle, path: &Path) -> Handle;
         fn create(dir: &Handle, path: &Path, mode: u32) -> Handle;
+        fn open_to_write_over(dir: &Handle, path: &Path) -> Handle;
         fn read(file: &Handle, buffer: &mut [u8]) -> usize;
         fn read_at(file: &Handle, buffer: &mut [u8], offset: u64) -> usize;
         fn write(file: &Handle, data: &[u8]) -> usize;

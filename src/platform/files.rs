@@ -94,6 +94,8 @@ pub trait Files: Send + Sync {
     fn open(&self, dir: &Handle, path: &Path) -> io::Result<Handle>;
     /// Creates a file that must not exist yet, for writing.
     fn create(&self, dir: &Handle, path: &Path, mode: u32) -> io::Result<Handle>;
+    /// Opens a file that is there for writing over what it holds, from its beginning.
+    fn open_to_write_over(&self, dir: &Handle, path: &Path) -> io::Result<Handle>;
     /// Reads at the current position; 0 is the end.
     fn read(&self, file: &Handle, buffer: &mut [u8]) -> io::Result<usize>;
     /// Reads at an offset; 0 is the end.
@@ -209,6 +211,11 @@ impl Files for OsFiles {
     fn create(&self, dir: &Handle, path: &Path, mode: u32) -> io::Result<Handle> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         Ok(Handle(retry_on_intr(|| rustix::fs::openat(dir, path, flags, Mode::from_raw_mode(mode)))?))
+    }
+
+    fn open_to_write_over(&self, dir: &Handle, path: &Path) -> io::Result<Handle> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        Ok(Handle(retry_on_intr(|| rustix::fs::openat(dir, path, flags, Mode::empty()))?))
     }
 
     fn read(&self, file: &Handle, buffer: &mut [u8]) -> io::Result<usize> {

@@ -53,7 +53,8 @@ pub(super) fn section(found: &Capacity) -> String {
     lines.join("\n")
 }
 
-fn one(range: &CapacityRange) -> String {
+/// A range in words.
+pub(super) fn one(range: &CapacityRange) -> String {
     let from = match (&range.from_file, range.from_byte) {
         (Some(file), Some(byte)) => format!(", what was written to {} from byte {} on", printable(file), count(byte)),
         _ => String::new(),

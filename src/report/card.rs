@@ -206,7 +206,8 @@ fn binary(bytes: u64) -> String {
     }
 }
 
-fn health(health: &Health) -> String {
+/// Wear and heat in a line.
+pub(super) fn health(health: &Health) -> String {
     let mut facts: Vec<String> = health
         .passed
         .map(|passed| if passed { "the drive says that it is well" } else { "THE DRIVE SAYS THAT IT IS FAILING" }.to_owned())

@@ -4,6 +4,7 @@ mod capacity;
 pub mod card;
 mod curve;
 mod differences;
+mod endurance;
 mod format;
 mod group;
 mod printable;

@@ -237,7 +237,7 @@ fn drive_name(document: &Document, id: &str) -> String {
 }
 
 /// A table within the width of the view, indented; the columns given are left-aligned, all others right-aligned.
-fn table(head: &[&str], left: &[usize], rows: Vec<Vec<String>>) -> String {
+pub(super) fn table(head: &[&str], left: &[usize], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(u16::try_from(WIDTH - INDENT).unwrap_or(80));
     table.set_header(head.to_vec());

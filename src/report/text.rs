@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
-use super::{capacity, card, curve, reservations, tables, words};
-use crate::result::{Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, Phase, PhaseKind, PhaseStatus, Verdict, Warmth};
+use super::{capacity, card, curve, endurance, reservations, tables, words};
+use crate::result::{
+    Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, MismatchRange, Phase, PhaseKind, PhaseStatus, Verdict, Warmth,
+};
 use crate::units::{Bytes, count};
 
 /// The width that everything fits in, except words that are longer.
@@ -28,6 +30,7 @@ pub(super) fn render(document: &Document) -> String {
     parts.push(opening.iter().map(|paragraph| wrap(paragraph, WIDTH, 0)).collect::<Vec<_>>().join("\n\n"));
     parts.push(facts(document));
     parts.extend(words::capacity(document).map(capacity::section));
+    parts.extend(words::endurance(document).map(|found| endurance::section(document, found)));
     for group in &measured {
         parts.extend(section(group));
     }
@@ -296,6 +299,7 @@ fn cache(cache: Option<&Cache>) -> (String, String) {
 /// Files that are not what they should be, at most ten a phase.
 fn differences(groups: &[&Group<'_>]) -> Option<String> {
     const SHOWN: usize = 10;
+    const RANGES_SHOWN: usize = 4;
     let mut lines = Vec::new();
     for group in groups {
         let found = group.members.iter().filter_map(|(run, phase)| phase.integrity.as_ref().map(|found| (run, found)));
@@ -306,19 +310,37 @@ fn differences(groups: &[&Group<'_>]) -> Option<String> {
                 words.push_str(&format!(", bytes {} to {}", count(first), count(last)));
             }
             words.push_str(&mismatch.different_bytes.map_or_else(String::new, |bytes| format!(", {} of them differ", count(bytes))));
-            words.push_str(match mismatch.second_read_agrees {
-                Some(true) => ", a second read gave the same",
-                Some(false) => ", a second read gave something else",
-                None => "",
-            });
+            words.push_str(&mismatch.different_bits.map_or_else(String::new, |bits| format!(" in {} bits", count(bits))));
             words.push_str(&mismatch.because.as_deref().map_or_else(String::new, |because| format!("; {}", printable(because))));
+            let judgement = mismatch.judgement();
+            if !judgement.is_empty() {
+                words.push_str(&format!("; {}", printable(&judgement)));
+            }
             lines.push(wrap(&words, WIDTH, HANG));
+            // One range is told above.
+            for range in mismatch.ranges.iter().take(RANGES_SHOWN).filter(|_| mismatch.ranges.len() > 1) {
+                lines.push(wrap(&format!("    {}", wrong_range(range)), WIDTH, HANG + 2));
+            }
+            let told = mismatch.ranges.len().min(RANGES_SHOWN) as u64;
+            if let Some(more) = mismatch.range_count.map(|ranges| ranges.saturating_sub(told)).filter(|more| *more > 0 && told > 1) {
+                lines.push(format!("    … and {} more ranges", count(more)));
+            }
         }
         if all.len() > SHOWN {
             lines.push(format!("  … and {} more in the record", count((all.len() - SHOWN) as u64)));
         }
     }
     list("FILES THAT DIFFER", lines)
+}
+
+/// A range of a file that differs, and what is there.
+fn wrong_range(range: &MismatchRange) -> String {
+    let last = range.first_byte.saturating_add(range.bytes).saturating_sub(1);
+    let from = match (&range.from_file, range.from_byte) {
+        (Some(file), Some(byte)) => format!(": those of {} from byte {} on", printable(file), count(byte)),
+        _ => String::new(),
+    };
+    format!("bytes {} to {}: {}{from}", count(range.first_byte), count(last), range.difference.in_words())
 }
 
 /// What is left behind on the drives and whether they may be unplugged.

@@ -3,7 +3,9 @@
 use super::format::{full_stop, number, runs, sentence, share, spoken};
 use super::group::Group;
 use super::printable::printable;
-use crate::result::{Answer, Capacity, CapacityVerdict, Document, Origin, Phase, PhaseKind, PhaseStatus, Severity, SourceKind, Status, flags};
+use crate::result::{
+    Answer, Capacity, CapacityVerdict, Document, Endurance, Origin, Phase, PhaseKind, PhaseStatus, Severity, SourceKind, Status, flags,
+};
 use crate::units::{Bytes, count, files, rate};
 
 /// What has to be said before any figure: that something failed, differs or was interrupted, or that nothing was measured.
@@ -17,11 +19,13 @@ pub(super) fn warnings(document: &Document, groups: &[Group<'_>]) -> Vec<String>
         (n, _) => format!("What follows is from the {n} runs that were finished."),
     };
     let capacity = capacity(document);
-    let held = capacity.filter(|found| found.is_bad()).map(Capacity::sentence);
+    let faked = capacity.filter(|found| found.is_bad()).map(|found| (faked(found), found.sentence()));
+    let held = faked.or_else(|| endurance(document).filter(|found| found.lost_data()).map(|found| ("DATA LOST: ", found.sentence())));
     let why = reason(document).map(printable);
-    if let Some(sentence) = &held {
-        said.push(format!("{}{} Do not trust this drive with anything you need.", faked(capacity), printable(sentence)));
+    if let Some((word, sentence)) = &held {
+        said.push(format!("{word}{} Do not trust this drive with anything you need.", printable(sentence)));
     }
+    let held = held.map(|(_, sentence)| sentence);
     for group in groups.iter().filter(|_| held.is_none()) {
         let bad: Vec<_> = group.members.iter().filter(|(_, phase)| phase.data_differ()).collect();
         let wrong = |phase: &Phase| phase.integrity.as_ref().map_or(0, |found| found.files_checked.saturating_sub(found.files_good));
@@ -59,17 +63,24 @@ pub(super) fn capacity(document: &Document) -> Option<&Capacity> {
     document.runs.iter().flat_map(|run| &run.phases).rev().find_map(|phase| phase.capacity.as_ref())
 }
 
+/// What an endurance test found, where the record is of one.
+pub(super) fn endurance(document: &Document) -> Option<&Endurance> {
+    document.runs.iter().flat_map(|run| &run.phases).rev().find_map(|phase| phase.endurance.as_ref())
+}
+
 /// The word before the verdict.
-fn faked(capacity: Option<&Capacity>) -> &'static str {
-    match capacity.map(|found| found.verdict) {
-        Some(CapacityVerdict::Damaged | CapacityVerdict::Unknown) => "DATA DIFFER: ",
+fn faked(found: &Capacity) -> &'static str {
+    match found.verdict {
+        CapacityVerdict::Damaged | CapacityVerdict::Unknown => "DATA DIFFER: ",
         _ => "FAKED: ",
     }
 }
 
 /// The verdict on a drive that holds what was written.
 pub(super) fn holds(document: &Document) -> Option<String> {
-    capacity(document).filter(|found| !found.is_bad()).map(|found| printable(&found.sentence()))
+    let held = capacity(document).filter(|found| !found.is_bad()).map(Capacity::sentence);
+    let endured = || endurance(document).filter(|found| found.loss.is_none()).map(Endurance::sentence);
+    held.or_else(endured).map(|sentence| printable(&sentence))
 }
 
 /// What ended the record before all was done.
@@ -155,7 +166,7 @@ fn what(document: &Document, phase: &Phase) -> String {
     let many = corpus.map_or_else(|| "files".to_owned(), |corpus| printable(&corpus.noun));
     let one = many.strip_suffix('s').unwrap_or(&many);
     let bytes = Bytes(phase.bytes);
-    if capacity(document).is_some() {
+    if capacity(document).is_some() || endurance(document).is_some() {
         return format!("{bytes} of test data");
     }
     match (phase.files, phase.bytes) {

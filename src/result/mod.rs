@@ -7,6 +7,7 @@ mod capacity;
 mod differences;
 pub mod division;
 mod document;
+mod endurance;
 pub mod flags;
 mod hardware;
 pub mod mask;
@@ -23,12 +24,14 @@ pub use document::{
     Aftermath, Copysim, Corpus, Document, Drive, Flag, Host, Kept, Place, Profile, Roles, Run, SCHEMA, SCHEMA_FAMILY, SCHEMA_MAJOR, Scenario, Score,
     Summary, check_version,
 };
+pub use endurance::{Endurance, EnduranceLoss, EnduranceRounds};
 pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
 pub use phase::{
     BlockLatency, BlockRequests, BlockTrace, Cache, ChangePoint, Curve, DeviceCounters, Drift, Engine, Evidence, Flush, Integrity, KernelMessage,
-    Latency, Layout, Layouts, Level, Mismatch, Overlap, Phase, Point, Series, SlowFile, Source, Stalls, Timeline, Waits, Window, Work,
+    Latency, Layout, Layouts, Level, Mismatch, MismatchRange, Overlap, Phase, Point, Series, SlowFile, Source, Stalls, Timeline, Waits, Window, Work,
 };
 pub use terms::{
-    Answer, Better, Between, BlockOp, BlockSpan, Call, CapacityVerdict, CurveShape, Difference, DriveKind, Found, Ground, KernelEvent, LatencyOp,
-    Measured, Origin, PhaseKind, PhaseStatus, Proof, RateChange, Reading, Severity, SourceKind, StartPoint, Status, Unit, Verdict, Warmth, Worse,
+    Answer, Better, Between, Blame, BlockOp, BlockSpan, Call, CapacityVerdict, CurveShape, Difference, DriveKind, EnduranceEnd, Found, Ground,
+    KernelEvent, LatencyOp, Measured, Origin, PhaseKind, PhaseStatus, Proof, RateChange, Reading, SecondRead, Severity, SourceKind, StartPoint,
+    Status, Unit, Verdict, Warmth, Worse,
 };

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::capacity::Capacity;
 use super::document::Flag;
+use super::endurance::Endurance;
 use super::terms::{
-    Answer, Between, BlockOp, BlockSpan, Call, CurveShape, Difference, KernelEvent, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof, RateChange,
-    SourceKind, StartPoint, Verdict, Warmth,
+    Answer, Between, Blame, BlockOp, BlockSpan, Call, CurveShape, Difference, KernelEvent, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof,
+    RateChange, SecondRead, SourceKind, StartPoint, Verdict, Warmth,
 };
 use crate::Result;
 use crate::measure::{Histogram, Samples};
@@ -81,6 +82,9 @@ pub struct Phase {
     /// For the reading of `capacity`: what the drive holds.
     #[serde(default)]
     pub capacity: Option<Capacity>,
+    /// For the last phase of `endurance`: what became of the drive.
+    #[serde(default)]
+    pub endurance: Option<Endurance>,
     /// The comparison of what was written with the manifest; null when none was made.
     pub integrity: Option<Integrity>,
     /// What was found out about the truth of the figures.
@@ -125,6 +129,7 @@ impl Phase {
             launch: None,
             replay: None,
             capacity: None,
+            endurance: None,
             integrity: None,
             evidence: Vec::new(),
             flags: Vec::new(),
@@ -620,7 +625,7 @@ pub struct SlowFile {
     pub ns: u64,
 }
 
-/// The comparison of files with their manifest, after a cold re-read.
+/// The comparison of files with what was written, after a cold re-read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Integrity {
     /// Files compared.
@@ -629,6 +634,13 @@ pub struct Integrity {
     pub files_good: u64,
     /// Those that are not, at most the first 100.
     pub mismatches: Vec<Mismatch>,
+    /// Whether a write that was lost would show even where the drive holds what an earlier run had written there: where data have a nonce of their run. A copy
+    /// has none, and freed blocks may be used again for the same bytes. Null where nothing was found out.
+    #[serde(default)]
+    pub stale_detectable: Option<bool>,
+    /// From what that follows, as a sentence.
+    #[serde(default)]
+    pub stale_because: Option<String>,
 }
 
 /// A file that is not what it should be.
@@ -644,10 +656,93 @@ pub struct Mismatch {
     pub last_byte: Option<u64>,
     /// How many bytes differ.
     pub different_bytes: Option<u64>,
+    /// How many bits differ.
+    #[serde(default)]
+    pub different_bits: Option<u64>,
+    /// For bytes of another place: the file that they belong to.
+    #[serde(default)]
+    pub from_file: Option<String>,
+    /// For bytes of another place: where in that file the first of them belongs.
+    #[serde(default)]
+    pub from_byte: Option<u64>,
+    /// The ranges that differ, in order, at most the first 16; those of one kind that are closer than 4 KiB are one.
+    #[serde(default)]
+    pub ranges: Vec<MismatchRange>,
+    /// How many ranges there are.
+    #[serde(default)]
+    pub range_count: Option<u64>,
     /// Whether a second cold read gave the same bytes as the first.
     pub second_read_agrees: Option<bool>,
+    /// What a second reading from the drive showed; null where none was tried.
+    #[serde(default)]
+    pub second_read: Option<SecondRead>,
+    /// Why there was no second reading from the drive.
+    #[serde(default)]
+    pub second_read_because: Option<String>,
+    /// Who is to blame, by the rule in `docs/how-we-measure.md`; null where it was not looked for.
+    #[serde(default)]
+    pub blame: Option<Blame>,
+    /// From what that follows, as a sentence.
+    #[serde(default)]
+    pub blame_because: Option<String>,
     /// What the wrong bytes are, in words: zeros, those of another file, flipped bits.
     pub because: Option<String>,
+}
+
+/// A range of a file that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MismatchRange {
+    /// Where it begins.
+    pub first_byte: u64,
+    /// From its first differing byte to its last.
+    pub bytes: u64,
+    /// What is there.
+    pub difference: Difference,
+    /// How many bits differ in it.
+    pub different_bits: u64,
+    /// For bytes of another place: the file that they belong to.
+    pub from_file: Option<String>,
+    /// For bytes of another place: where in that file the first of them belongs.
+    pub from_byte: Option<u64>,
+}
+
+impl Mismatch {
+    /// A file of which nothing more is known than how it differs.
+    #[must_use]
+    pub fn new(path: impl Into<String>, difference: Difference) -> Self {
+        Self {
+            path: path.into(),
+            difference,
+            first_byte: None,
+            last_byte: None,
+            different_bytes: None,
+            different_bits: None,
+            from_file: None,
+            from_byte: None,
+            ranges: Vec::new(),
+            range_count: None,
+            second_read_agrees: None,
+            second_read: None,
+            second_read_because: None,
+            blame: None,
+            blame_because: None,
+            because: None,
+        }
+    }
+
+    /// What a second reading showed and who is to blame: "a second cold read agrees: the target is to blame (…)". Nothing where neither was looked for.
+    #[must_use]
+    pub fn judgement(&self) -> String {
+        let in_brackets = |because: &Option<String>| because.as_ref().map_or_else(String::new, |because| format!(" ({because})"));
+        let read = match (self.second_read, self.second_read_agrees) {
+            (Some(read), _) => format!("{}{}", read.in_words(), in_brackets(&self.second_read_because)),
+            (None, Some(true)) => SecondRead::Agrees.in_words().to_owned(),
+            (None, Some(false)) => "a second cold read gave something else".to_owned(),
+            (None, None) => String::new(),
+        };
+        let blame = self.blame.map_or_else(String::new, |blame| format!("{}{}", blame.in_words(), in_brackets(&self.blame_because)));
+        if read.is_empty() || blame.is_empty() { format!("{read}{blame}") } else { format!("{read}: {blame}") }
+    }
 }
 
 /// What was found out about the truth of a figure.

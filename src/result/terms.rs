@@ -377,8 +377,87 @@ closed_set! {
         Zeroed = "zeroed",
         /// A few bits changed.
         BitsFlipped = "bits-flipped",
-        /// Bytes changed to something else.
+        /// Bytes are those that belong to another place.
+        Elsewhere = "elsewhere",
+        /// Bytes are those of an earlier run: the write was lost.
+        Stale = "stale",
+        /// Bytes belong to no place that was written.
+        Garbage = "garbage",
+        /// Bytes changed to something else: in several ways, or to what is not known.
         Changed = "changed",
+    }
+}
+
+impl Difference {
+    /// What bytes are, as it stands behind them: "bytes 0 to 511: zero".
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Unreadable => "unreadable",
+            Self::Truncated => "cut off",
+            Self::TooLong => "too many",
+            Self::Swapped | Self::Elsewhere => "the bytes of another place",
+            Self::Zeroed => "zero",
+            Self::BitsFlipped => "a few bits wrong",
+            Self::Stale => "what an earlier run had written",
+            Self::Garbage => "garbage",
+            Self::Changed => "something else",
+        }
+    }
+}
+
+closed_set! {
+    /// What a second reading from the drive showed of a file that differed at the first.
+    SecondRead {
+        /// The same wrong bytes.
+        Agrees = "agrees",
+        /// It differs from the first: the right bytes.
+        DiffersAsExpected = "differs-as-expected",
+        /// It differs from the first: other wrong bytes.
+        DiffersOther = "differs-other",
+        /// There was none, or it may have been answered by a cache.
+        NotPossible = "not-possible",
+    }
+}
+
+impl SecondRead {
+    /// As part of a sentence.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Agrees => "a second cold read agrees",
+            Self::DiffersAsExpected => "a second cold read gave the right bytes",
+            Self::DiffersOther => "a second cold read gave other wrong bytes",
+            Self::NotPossible => "a second cold read was not possible",
+        }
+    }
+}
+
+closed_set! {
+    /// Who is to blame for wrong bytes.
+    Blame {
+        /// The drive that was copied from.
+        Source = "source",
+        /// The drive that was copied to.
+        Target = "target",
+        /// The machine: its memory, a bus, a cable or a hub.
+        Host = "host",
+        /// Nobody can tell.
+        Unknown = "unknown",
+    }
+}
+
+impl Blame {
+    /// As part of a sentence.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Source => "the source is to blame",
+            Self::Target => "the target is to blame",
+            Self::Host => "the host is to blame",
+            Self::Unknown => "who is to blame is unknown",
+        }
     }
 }
 
@@ -517,6 +596,22 @@ impl Found {
             Self::Unreadable => "unreadable",
             Self::Mixed => "of several kinds",
         }
+    }
+}
+
+closed_set! {
+    /// What ended an endurance test.
+    EnduranceEnd {
+        /// The drive lost something.
+        Loss = "loss",
+        /// The limit on time.
+        MaxTime = "max-time",
+        /// The limit on bytes.
+        MaxWrite = "max-write",
+        /// A signal.
+        Interrupted = "interrupted",
+        /// Something else than the drive failed.
+        Failed = "failed",
     }
 }
 

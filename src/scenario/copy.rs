@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::changed;
 use super::course;
 use super::events::Event;
-use super::evidence::{Copier, Observed, Origin, conclude};
+use super::evidence::{self, Copier, Observed, conclude};
 use super::kept;
 use super::layout::Layout;
 use super::options::Options;
@@ -16,10 +16,10 @@ use super::traced;
 use super::window::{Place, Timed, Watched, Work};
 use crate::cache::evict::{Prepared, prepare};
 use crate::cache::flush::Written;
-use crate::corpus::locate;
+use crate::corpus::blame::{self, Hidden, Origin};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::verify::{Subject, Verification, verify};
-use crate::drive::RunDir;
+use crate::drive::{Drive, RunDir};
 use crate::engine::{Engine, Trees};
 use crate::error::{Context, Error, Result, Side};
 use crate::path_text::path_text;
@@ -244,12 +244,22 @@ fn compare(job: &Job<'_>) -> Result<Verification> {
     observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: Arc::clone(&counter), timed: false });
     let verification = verify(subject, manifest, VERIFIERS, &counter, cancel);
     observer.on(Event::Ends);
-    verification
+    let mut verification = verification?;
+    let (origin, source) = match job.from {
+        CopySource::Staged { staged, place: Some(place) } => (Origin::Drive(&staged.tree), Some(place.drive)),
+        CopySource::Staged { staged, place: None } => (Origin::Memory(&staged.tree), None),
+        CopySource::Generated(_) => (Origin::Made, None),
+    };
+    let hidden = Hidden { target: job.watched.target.drive.answers_elsewhere(), source: source.and_then(Drive::answers_elsewhere) };
+    // Those that the record tells of.
+    let told = verification.differences.len().min(record::MISMATCHES);
+    blame::attribute(system.files, origin, hidden, &mut verification.differences[..told], cancel)?;
+    Ok(verification)
 }
 
 fn differ(job: &Job<'_>, found: &Verification) -> Error {
     let bad = found.files_checked - found.files_good;
-    let first = found.differences.first().map(locate::Difference::sentence).unwrap_or_default();
+    let first = found.differences.first().map(|first| format!("{}; {}", first.sentence(), record::mismatch(first).judgement())).unwrap_or_default();
     Error::Differ(format!("{} of {} of the copy in {} differ: {first}", count(bad), files(found.files_checked), path_text(&job.run.path)))
 }
 
@@ -268,11 +278,11 @@ fn observed(
     let source_counted = if job.same_drive() { target_counted.clone() } else { levels(timed.source_counted()) };
     let undropped_below = cache.as_ref().is_some_and(|cache| cache.metadata != result::Warmth::Cold);
     let (origin, source) = match job.from {
-        CopySource::Staged { staged, place: Some(place) } => (Origin::Drive(place.drive.medium), Some((staged, place.drive))),
-        CopySource::Staged { place: None, .. } => (Origin::Memory, None),
-        CopySource::Generated(_) => (Origin::Generated, None),
+        CopySource::Staged { staged, place: Some(place) } => (evidence::Origin::Drive(place.drive.medium), Some((staged, place.drive))),
+        CopySource::Staged { place: None, .. } => (evidence::Origin::Memory, None),
+        CopySource::Generated(_) => (evidence::Origin::Generated, None),
     };
-    let loops = source.is_some_and(|(_, drive)| drive.devices.iter().any(|device| device.direct_io == Some(false)));
+    let loops = source.is_some_and(|(_, drive)| drive.has_cached_loop());
     let done = &timed.done;
     let is_own = !matches!(job.engine, Engine::Command(_));
     let (cpu, moved) = (timed.cpu(), timed.moved());

@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use super::copy::{CopySource, Job};
 use super::window::{Levels, Timed, Watched};
 use crate::cache::evict::Prepared;
-use crate::corpus::locate;
+use crate::corpus::locate::{self, Kind, Second, What};
 use crate::corpus::verify::Verification;
 use crate::drive::Counters;
 use crate::engine::Engine;
 use crate::result::{
-    self, Cache, DeviceCounters, Integrity, Latency, Layout, Layouts, Measured, Mismatch, Phase, SlowFile, StartPoint, Timeline, Waits, Window, Work,
+    self, Cache, DeviceCounters, Integrity, Latency, Layout, Layouts, Measured, Mismatch, MismatchRange, Phase, SecondRead, SlowFile, StartPoint,
+    Timeline, Waits, Window, Work,
 };
 use crate::workload::copy::{Order, Slow};
 
 /// Files in the record that differ.
-const MISMATCHES: usize = 100;
+pub(super) const MISMATCHES: usize = 100;
 
 /// The window: its ends, the work, how it was done, counters, waits, latencies, timeline.
 pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
@@ -139,22 +140,57 @@ pub(crate) fn cache(prepared: &Prepared) -> Cache {
     }
 }
 
+/// Why a copy can't tell a write that was lost from one that was made.
+const NO_NONCE: &str = "a copy has the same bytes in every run: where the file system uses freed blocks again, a write that was lost would leave the right \
+                        bytes of an earlier copy";
+
 pub(super) fn integrity(found: &Verification) -> Integrity {
     Integrity {
         files_checked: found.files_checked,
         files_good: found.files_good,
         mismatches: found.differences.iter().take(MISMATCHES).map(mismatch).collect(),
+        stale_detectable: Some(false),
+        stale_because: Some(NO_NONCE.to_owned()),
     }
 }
 
-fn mismatch(difference: &locate::Difference) -> Mismatch {
+/// A file that differs, with all that was found out about it.
+pub(crate) fn mismatch(difference: &locate::Difference) -> Mismatch {
+    let (second_read, second_read_because) = match &difference.second {
+        Some(Second::Agrees) => (Some(SecondRead::Agrees), None),
+        Some(Second::AsExpected) => (Some(SecondRead::DiffersAsExpected), None),
+        Some(Second::Other) => (Some(SecondRead::DiffersOther), None),
+        Some(Second::NotPossible(why)) => (Some(SecondRead::NotPossible), Some(why.clone())),
+        None => (None, None),
+    };
+    let (from_file, from_byte) = match &difference.kind {
+        Kind::Swapped { with } => (Some(with.clone()), Some(0)),
+        Kind::Elsewhere { file, offset } => (Some(file.clone()), Some(*offset)),
+        _ => (None, None),
+    };
     Mismatch {
-        path: difference.path.clone(),
-        difference: difference.kind.word(),
         first_byte: difference.offset,
         last_byte: difference.offset.zip(difference.len).map(|(offset, len)| offset + len.saturating_sub(1)),
-        different_bytes: None,
-        second_read_agrees: None,
-        because: Some(difference.sentence()),
+        different_bytes: difference.different_bytes,
+        different_bits: difference.bits,
+        from_file,
+        from_byte,
+        ranges: difference.ranges.iter().map(range).collect(),
+        range_count: difference.different_bytes.map(|_| difference.range_count),
+        second_read_agrees: second_read.filter(|read| *read != SecondRead::NotPossible).map(|read| read == SecondRead::Agrees),
+        second_read,
+        second_read_because,
+        blame: difference.blame.as_ref().map(|(who, _)| *who),
+        blame_because: difference.blame.as_ref().map(|(_, because)| because.clone()),
+        because: Some(difference.what()),
+        ..Mismatch::new(&difference.path, difference.kind.word())
     }
+}
+
+fn range(range: &locate::Range) -> MismatchRange {
+    let (from_file, from_byte) = match &range.what {
+        What::Elsewhere { file, offset } => (Some(file.clone()), Some(*offset)),
+        _ => (None, None),
+    };
+    MismatchRange { first_byte: range.offset, bytes: range.len, difference: range.what.word(), different_bits: range.bits, from_file, from_byte }
 }

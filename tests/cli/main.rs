@@ -8,6 +8,7 @@
 
 mod capacity;
 mod card;
+mod endurance;
 mod keeping;
 mod material;
 mod measuring;

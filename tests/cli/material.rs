@@ -107,7 +107,7 @@ fn every_damage_is_named_with_its_place() {
     check(&|copy| open(photo(copy, 2)).write_all_at(&[0; 8192], 4096).unwrap(), "zeroed: 8192 bytes from byte 4096 on are zero", 1);
     check(
         &|copy| open(photo(copy, 2)).write_all_at(&[0x5A; 1000], 30_001).unwrap(),
-        "changed: 1000 bytes from byte 30001 on are not what they should be",
+        "garbage: 1000 bytes from byte 30001 on belong to no place of the corpus",
         1,
     );
     let flip = |copy: &Path| {

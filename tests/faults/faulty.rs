@@ -209,6 +209,7 @@ operations! {
     fn open_dir(dir: &Handle, path: &Path) -> Handle;
     fn open(dir: &Handle, path: &Path) -> Handle;
     fn create(dir: &Handle, path: &Path, mode: u32) -> Handle;
+    fn open_to_write_over(dir: &Handle, path: &Path) -> Handle;
     fn set_mode(file: &Handle, mode: u32) -> ();
     fn set_mtime(file: &Handle, mtime: (i64, u32)) -> ();
     fn sync(file: &Handle) -> ();

@@ -135,7 +135,7 @@ fn field_b03_a_failing_flush_after_a_copy_from_memory_is_told() {
 }
 
 /// Where a byte of a file lies on its drive, by the file system's own map.
-fn place_of(file: &Path, byte: u64) -> u64 {
+pub fn place_of(file: &Path, byte: u64) -> u64 {
     let map = run("filefrag", ["-v", "-b1", &file.display().to_string()]).unwrap();
     // `   0:        0.. 134217727:  142606336.. 276824063: 134217728: …`
     let mut ranges = map.lines().filter_map(|line| {

@@ -17,6 +17,12 @@ pub enum Damage {
     Zero(Range<u64>),
     /// Two blocks of this length, at these offsets, are read in each other's place.
     Swap(u64, u64, u64),
+    /// The range reads as bytes that were never written.
+    Garbage(Range<u64>),
+    /// The first read that touches the range has these bits inverted in it; all later ones are right.
+    Once(Range<u64>, u8),
+    /// Every read has other bits inverted in the range.
+    Flicker(Range<u64>, u8),
 }
 
 /// What a drive that is smaller than it says does with what lies beyond its end.
@@ -52,6 +58,10 @@ struct State {
     vanished: Option<i32>,
     errors: Vec<(Kind, Option<Range<u64>>, i32)>,
     damages: Vec<Damage>,
+    /// So many more bytes of writes are kept; all later ones are dropped.
+    kept_writes: Option<u64>,
+    /// What was dropped so.
+    dropped: Vec<Range<u64>>,
     end: Option<(u64, Beyond)>,
     kept: Kept,
 }
@@ -110,6 +120,16 @@ impl Faults {
         self.lock().damages.push(damage);
     }
 
+    /// The drive keeps so many more bytes of what is written, and drops all that follows without a word.
+    pub fn drop_writes_after(&self, bytes: u64) {
+        self.lock().kept_writes = Some(bytes);
+    }
+
+    /// Where writes were dropped.
+    pub fn dropped(&self) -> Vec<Range<u64>> {
+        self.lock().dropped.clone()
+    }
+
     /// The drive stores less than it says.
     pub fn stores_only(&self, bytes: u64, beyond: Beyond) {
         let mut state = self.lock();
@@ -136,6 +156,7 @@ impl Faults {
 
     /// Writes as this drive does.
     pub fn write(&self, store: &Store, offset: u64, data: &[u8]) {
+        let data = &data[..self.keeps(offset, data.len() as u64) as usize];
         self.each_part(offset, data.len(), |at, part| match at {
             Some(at) => store.write(at, &data[part]),
             None => self.keep(offset + part.start as u64, &data[part]),
@@ -150,19 +171,55 @@ impl Faults {
         });
         let range = offset..offset + buffer.len() as u64;
         let within = |place: &Range<u64>| overlap(place, &range).map(|hit| (hit.start - offset) as usize..(hit.end - offset) as usize);
-        for damage in &self.lock().damages {
+        let invert = |bytes: &mut [u8], bits: u8| bytes.iter_mut().for_each(|byte| *byte ^= bits);
+        self.lock().damages.retain_mut(|damage| {
             match damage {
-                Damage::Flip(place, bits) => within(place).into_iter().for_each(|hit| buffer[hit].iter_mut().for_each(|byte| *byte ^= bits)),
+                Damage::Flip(place, bits) => within(place).into_iter().for_each(|hit| invert(&mut buffer[hit], *bits)),
                 Damage::Zero(place) => within(place).into_iter().for_each(|hit| buffer[hit].fill(0)),
+                Damage::Garbage(place) => {
+                    if let Some(hit) = within(place) {
+                        let first = offset + hit.start as u64;
+                        for (byte, at) in buffer[hit].iter_mut().zip(first..) {
+                            *byte = (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
+                        }
+                    }
+                }
+                Damage::Once(place, bits) => {
+                    if let Some(hit) = within(place) {
+                        invert(&mut buffer[hit], *bits);
+                        return false;
+                    }
+                }
+                Damage::Flicker(place, bits) => {
+                    if let Some(hit) = within(place) {
+                        invert(&mut buffer[hit], *bits);
+                        // Never none.
+                        *bits = bits.wrapping_add(1).max(1);
+                    }
+                }
                 Damage::Swap(first, second, length) => {
                     for (here, there) in [(*first, *second), (*second, *first)] {
-                        if let Some(hit) = within(&(here..here + length)) {
+                        if let Some(hit) = within(&(here..here + *length)) {
                             store.read(offset + hit.start as u64 - here + there, &mut buffer[hit]);
                         }
                     }
                 }
             }
+            true
+        });
+    }
+
+    /// How much of a write is kept, from its beginning on.
+    fn keeps(&self, offset: u64, length: u64) -> u64 {
+        let mut state = self.lock();
+        let Some(left) = &mut state.kept_writes else { return length };
+        let kept = length.min(*left / SECTOR * SECTOR);
+        *left -= kept;
+        if kept < length {
+            *left = 0;
+            state.dropped.push(offset + kept..offset + length);
         }
+        kept
     }
 
     /// Calls `visit` with where each part of a range is stored, if anywhere.

@@ -12,9 +12,11 @@
 #[path = "mod.rs"]
 mod lab;
 
+mod bytes_hold;
 mod calls_hold;
 mod capacity_holds;
 mod curves_hold;
+mod endurance_holds;
 mod evidence_fails;
 mod failures_hold;
 mod faults_hold;

@@ -44,6 +44,12 @@ impl Order {
         Self { arguments, results: None, before: Vec::new() }.with("--yes --color never")
     }
 
+    /// An endurance test of the drive under a directory, without questions.
+    pub fn endurance(target: &Path) -> Self {
+        let arguments = [OsStr::new("endurance"), target.as_os_str()].map(OsStr::to_owned).into();
+        Self { arguments, results: None, before: Vec::new() }.with("--yes --color never")
+    }
+
     /// More arguments, separated by blanks.
     pub fn with(mut self, arguments: &str) -> Self {
         self.arguments.extend(arguments.split_whitespace().map(OsString::from));
