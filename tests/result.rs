@@ -4,6 +4,7 @@
 #[path = "fixtures/records.rs"]
 mod records;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use copysim::result::mask::{Identity, mask};
 use copysim::result::summary::summarise;
 use copysim::result::{Document, Measured, PhaseStatus, Timeline, differences, flags, schema, store};
 use records::{RUNS, good};
+use serde_json::Value;
 
 fn text(document: &Document) -> String {
     let text = report::render(document, "text").unwrap();
@@ -106,42 +108,70 @@ fn a_block_trace_shows_what_the_devices_did_or_why_that_is_not_known() {
     assert!(!text(&good()).contains("MEANWHILE"), "nobody asked");
 }
 
+/// Every text in a value by its place; of lists all are one place.
+fn texts<'v>(value: &'v mut Value, at: &str, each: &mut dyn FnMut(&str, &mut String)) {
+    match value {
+        Value::String(text) => each(at, text),
+        Value::Array(list) => list.iter_mut().for_each(|value| texts(value, &format!("{at}/*"), each)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| texts(value, &format!("{at}/{key}"), each)),
+        _ => {}
+    }
+}
+
+/// Escapes for terminals in seven and eight bits, reordering, lines and returns of its own, what ends a cell or begins a tag elsewhere.
+const EVIL: &str = "\u{1b}]0;gotcha\u{7}\u{202e}\u{9b}2J\r\n\u{200b}<script>|[b]";
+
 #[test]
-fn nothing_from_outside_can_steer_the_terminal() {
-    let mut document = good();
-    let evil = "\u{1b}]0;gotcha\u{7}\u{202e}\u{9b}2J\n";
-    document.drives[0].model = Some(evil.into());
-    document.drives[0].path = Some(evil.into());
-    document.label = Some(evil.into());
-    document.error = Some(evil.into());
-    document.scenarios[0].name = evil.into();
-    document.corpora[0].name = evil.into();
-    document.copysim.version = evil.into();
-    document.hosts[0].cpu = Some(evil.into());
-    let aftermath = document.aftermath.as_mut().unwrap();
-    aftermath.kept[0].path = evil.into();
-    aftermath.kept[0].what = evil.into();
-    aftermath.remove_with = Some(evil.into());
-    aftermath.unplug_because = Some(evil.into());
-    for run in &mut document.runs {
-        for phase in &mut run.phases {
-            phase.name = evil.into();
-            phase.window.quiet_reason = Some(evil.into());
-            phase.error = Some(evil.into());
-            phase.slowest_files[0].path = evil.into();
-            phase.flags.push(flags::STALL.flag(Some(evil), None));
-            phase.flags[0].code = evil.into();
-            phase.evidence[0].because = evil.into();
-            phase.flush.as_mut().unwrap().method = evil.into();
-            phase.cache.as_mut().unwrap().method = evil.into();
+fn no_text_of_a_record_can_steer_the_terminal_in_any_view() {
+    let mut records: Vec<Value> = records::all().iter().map(|(_, record)| serde_json::to_value(record).unwrap()).collect();
+    // Where any text may stand: what a word of a closed set or a time must be can't be evil.
+    let mut free = BTreeMap::<String, bool>::new();
+    for record in &mut records {
+        // A result without a label or an error has room for both.
+        (record["label"], record["error"]) = (EVIL.into(), EVIL.into());
+        record["drives"][0]["advice"] = serde_json::json!([EVIL]);
+        let mut found = Vec::new();
+        texts(record, "", &mut |place, _| found.push(place.to_owned()));
+        for place in found.into_iter().filter(|place| place != "/schema") {
+            free.entry(place.clone()).or_insert_with(|| {
+                let mut changed = record.clone();
+                texts(&mut changed, "", &mut |at, text| {
+                    if at == place {
+                        EVIL.clone_into(text)
+                    }
+                });
+                Document::from_json(&changed.to_string()).is_ok()
+            });
         }
     }
-    for status in [copysim::result::Status::Complete, copysim::result::Status::Failed] {
-        document.status = status;
-        let text = report::render(&document, "text").unwrap();
-        let bad: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n' || *c == '\u{202e}').collect();
-        assert!(bad.is_empty(), "{bad:?}");
-        assert!(text.contains("\\u{1b}]0;gotcha"));
+    let free: Vec<&String> = free.iter().filter(|(_, is_free)| **is_free).map(|(place, _)| place).collect();
+    assert!(free.len() > 60 && free.iter().any(|place| place.ends_with("/evidence/*/because")), "{free:?}");
+    let good = good();
+    for mut record in records {
+        texts(&mut record, "", &mut |place, text| {
+            if free.iter().any(|free| *free == place) {
+                EVIL.clone_into(text)
+            }
+        });
+        let mut document = Document::from_json(&record.to_string()).unwrap();
+        for phase in document.runs.iter_mut().flat_map(|run| &mut run.phases) {
+            phase.device = std::mem::take(&mut phase.device).into_values().map(|counters| (EVIL.to_owned(), counters)).collect();
+            phase.flags.push(flags::STALL.flag(Some(EVIL), None));
+        }
+        let mut views: Vec<String> = report::VIEWS.iter().map(|view| report::render(&document, view.name).unwrap()).collect();
+        assert_eq!(Document::from_json(&views[1]).unwrap(), document, "JSON's escapes are the same text");
+        views.extend([
+            report::card::render(&document, &[EVIL.to_owned()]),
+            report::differences(&document, &good),
+            report::differences(&good, &document),
+        ]);
+        for (index, view) in views.iter().enumerate() {
+            let bad = view.chars().find(|c| c.is_control() && *c != '\n' || matches!(c, '\u{202e}' | '\u{200b}'));
+            assert_eq!(bad, None, "view {index}: {:?}", view.lines().find(|line| line.contains(bad.unwrap())));
+            // Nor does it begin a line of its own.
+            assert!(!view.lines().any(|line| line.starts_with('\u{200b}') || line.trim_start().starts_with("<script>")), "{view}");
+        }
+        assert!(views[0].contains("\\u{1b}]0;gotcha"));
     }
 }
 
@@ -223,7 +253,7 @@ fn every_fixture_survives_a_round_trip() {
 fn unknown_facts_are_null_and_whole_numbers_have_no_point() {
     let value = serde_json::to_value(records::interrupted()).unwrap();
     for pointer in ["/model", "/suite", "/corpora/0/extents", "/runs/0/phases/0/block", "/runs/0/phases/0/time/overlap_ns", "/runs/0/arm"] {
-        assert_eq!(value.pointer(pointer), Some(&serde_json::Value::Null), "{pointer}");
+        assert_eq!(value.pointer(pointer), Some(&Value::Null), "{pointer}");
     }
     assert_eq!(value.pointer("/runs/0/phases/0/point"), Some(&serde_json::json!({})));
     assert_eq!(value.pointer("/hosts/0/name"), None);
@@ -275,7 +305,7 @@ fn the_schema_is_the_one_that_was_published() {
         std::fs::write(&path, &generated).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
-    let [published, generated] = [published, generated].map(|text| serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default());
+    let [published, generated] = [published, generated].map(|text| serde_json::from_str::<Value>(&text).unwrap_or_default());
     assert!(
         published == generated,
         "the shape of the record is no longer that of docs/result.schema.json. If a field was only added, regenerate it:\n    \

@@ -5,7 +5,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::SECTOR;
+use super::{END, SECTOR};
 
 /// A sector.
 pub type Sector = [u8; SECTOR];
@@ -82,7 +82,7 @@ impl Pattern for Own {
         }
         let (nonce, place) = (word(sector, 0), word(sector, 8));
         let mut other = [0; SECTOR];
-        let plausible = place % SECTOR as u64 == 0;
+        let plausible = is_place(place);
         if nonce == self.nonce && place != position && plausible {
             self.fill(place, &mut other);
             if different_bits(sector, &other) < FEW_BITS {
@@ -96,6 +96,11 @@ impl Pattern for Own {
         }
         Seen::Garbage
     }
+}
+
+/// Whether a sector can have been written at a place: what a drive gives back may say anything.
+pub(super) fn is_place(place: u64) -> bool {
+    place.is_multiple_of(SECTOR as u64) && place < END
 }
 
 /// What can be said without knowing the kind of data.

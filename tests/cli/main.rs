@@ -8,6 +8,7 @@
 
 mod capacity;
 mod card;
+mod hostile;
 mod keeping;
 mod material;
 mod measuring;

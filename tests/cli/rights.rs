@@ -42,7 +42,7 @@ impl Drop for Mounted {
 const NOBODY: u32 = 65534;
 
 /// A person without rights: this user, or where this is root, nobody. `None` where the program can't be started as that.
-fn ordinary(person: Person) -> Option<Person> {
+pub fn ordinary(person: Person) -> Option<Person> {
     if is_root() {
         for directory in [person.home.path(), person.drive.path()] {
             chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -56,7 +56,7 @@ fn ordinary(person: Person) -> Option<Person> {
 }
 
 /// The program as an ordinary user starts it.
-fn as_ordinary(person: &Person, args: &[&str]) -> Command {
+pub fn as_ordinary(person: &Person, args: &[&str]) -> Command {
     if !is_root() {
         return person.copysim(args);
     }
