@@ -16,7 +16,8 @@ the cache. The blocks of a virtual or thin-provisioned disk are slower when they
 looks slow; in a small image both get blocks that were written before.
 
 In a virtual machine that gives its free memory back to its host (free page reporting), a page costs a fault in the host the first time after that, and
-whoever runs after a longer pause looks slow. Where the kernel lets it, that is switched off while this runs, and on again at the end.
+whoever runs after a longer pause looks slow. Where the kernel lets it, that is switched off while this runs, and on again at the end, and what was given
+back is fetched once before anything is measured.
 
 It needs root (to drop caches), GNU coreutils and findutils, and on PATH: fio and f3 (packages of every distribution), xcp and b3sum (cargo install xcp b3sum).
 It writes to one new directory below --dir, which it removes at the end and on Ctrl-C. How fast content is made is measured by `cargo bench --bench content`.
@@ -26,6 +27,7 @@ import argparse
 import contextlib
 import json
 import math
+import mmap
 import os
 import pathlib
 import platform
@@ -512,6 +514,16 @@ class KeptMemory:
                     self.setting.write_text(str(order))
                     self.was = was
                     break
+        if self.was is not None:
+            self.fetch()
+
+    @staticmethod
+    def fetch():
+        """Touches most of the free memory, so that the host has given it before anything is measured."""
+        available = next(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("MemAvailable:"))
+        with mmap.mmap(-1, available * 8 // 10) as memory:
+            for offset in range(0, len(memory), mmap.PAGESIZE):
+                memory[offset] = 1
 
     def close(self):
         if self.was is not None:
@@ -553,10 +565,10 @@ def main():
     bench = directory = image = memory = None
     try:
         options = parse()
-        memory = KeptMemory()
         directory = pathlib.Path(tempfile.mkdtemp(prefix="copysim-peers-", dir=options.dir)).resolve()
         if options.image:
             image = Image(directory, options.image * 10**9)
+        memory = KeptMemory()
         bench = Bench(options, image.mounted if image else directory)
         programs = sorted({program for name in options.names for program in CLAIMS[name][1]})
         document = {

@@ -105,7 +105,7 @@ pub fn unknown(noun: &str, name: &str, known: &[String]) -> Error {
 
 /// The text of a spec's file.
 fn read(path: &Path) -> Result<String> {
-    let failed = |source| IoFailure { operation: "read", side: Side::Host, path: path.to_path_buf(), source };
+    let failed = |source| IoFailure { operation: "read", side: Side::Host, path: path.to_path_buf(), offset: None, source };
     read_text(path).map_err(|error| Error::Refused(failed(error).to_string()))
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::path_text::path_text;
+
 /// The result of everything in copysim that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -70,6 +72,8 @@ pub struct IoFailure {
     pub side: Side,
     /// The file or directory.
     pub path: PathBuf,
+    /// Where in the file it was, bytes, for a piece of content.
+    pub offset: Option<u64>,
     /// What the system answered.
     pub source: io::Error,
 }
@@ -84,9 +88,12 @@ impl IoFailure {
 
 impl fmt::Display for IoFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {} {}", self.operation, self.path.display())?;
+        write!(f, "cannot {} {}", self.operation, path_text(&self.path))?;
         if self.side != Side::Host {
             write!(f, " ({})", self.side)?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
         }
         write!(f, ": {}", reason(&self.source))?;
         let advice = self.errno().map_or("", |errno| explain(errno).1);
@@ -139,23 +146,23 @@ fn explain(errno: i32) -> (Option<&'static str>, &'static str) {
         libc::ENOMEM => ("ENOMEM", "memory is short"),
         libc::EACCES => ("EACCES", "you have no right to do this there"),
         libc::EBUSY => ("EBUSY", ""),
-        libc::EEXIST => ("EEXIST", ""),
+        libc::EEXIST => ("EEXIST", "something of that name is there already, or of one that differs only in upper and lower case"),
         libc::EXDEV => ("EXDEV", ""),
         libc::ENODEV => ("ENODEV", "the drive is gone: was it unplugged?"),
         libc::ENOTDIR => ("ENOTDIR", ""),
         libc::EISDIR => ("EISDIR", ""),
         libc::EINVAL => ("EINVAL", "the file system does not accept this name or request"),
-        libc::ENFILE => ("ENFILE", ""),
+        libc::ENFILE => ("ENFILE", "all programs of this machine together have too many files open"),
         libc::EMFILE => ("EMFILE", "raise the limit of open files (ulimit -n)"),
         libc::EFBIG => ("EFBIG", "the file system has a limit on the size of a file (FAT32: 4 GiB)"),
         libc::ENOSPC => ("ENOSPC", "the drive is full: free some space or use a smaller --scale"),
         libc::EROFS => ("EROFS", "the drive is write-protected, or the system made it read-only after an error: see the kernel log"),
         libc::EPIPE => ("EPIPE", ""),
-        libc::ENAMETOOLONG => ("ENAMETOOLONG", ""),
+        libc::ENAMETOOLONG => ("ENAMETOOLONG", "choose a directory with a shorter path"),
         libc::ENOSYS => ("ENOSYS", ""),
         libc::ENOTEMPTY => ("ENOTEMPTY", ""),
         libc::ELOOP => ("ELOOP", "a symbolic link stands where copysim expects its own file"),
-        libc::EILSEQ => ("EILSEQ", ""),
+        libc::EILSEQ => ("EILSEQ", "the file system does not accept this name"),
         libc::EOPNOTSUPP => ("EOPNOTSUPP", "the file system cannot do this"),
         libc::ENOTCONN => ("ENOTCONN", "the file system's server is gone"),
         libc::ETIMEDOUT => ("ETIMEDOUT", ""),
@@ -174,11 +181,21 @@ pub trait Context<T> {
     /// # Errors
     /// The same failure, with its context.
     fn during(self, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T>;
+
+    /// The same for a piece of a file's content, which begins at this byte.
+    ///
+    /// # Errors
+    /// The same failure, with its context.
+    fn during_at(self, offset: u64, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T>;
 }
 
 impl<T> Context<T> for io::Result<T> {
     fn during(self, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T> {
-        self.map_err(|source| Error::Io(IoFailure { operation, side, path: path.into(), source }))
+        self.map_err(|source| Error::Io(IoFailure { operation, side, path: path.into(), offset: None, source }))
+    }
+
+    fn during_at(self, offset: u64, operation: &'static str, side: Side, path: impl Into<PathBuf>) -> Result<T> {
+        self.map_err(|source| Error::Io(IoFailure { operation, side, path: path.into(), offset: Some(offset), source }))
     }
 }
 
@@ -187,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_errno_becomes_a_sentence_with_path_side_operation_and_name() {
+    fn field_b04_an_errno_becomes_a_sentence_with_path_side_operation_and_name() {
         let failed: io::Result<()> = Err(io::Error::from_raw_os_error(libc::ENOSPC));
         let error = failed.during("write to", Side::Target, "/media/stick/a.jpg").unwrap_err();
         assert_eq!(
@@ -199,7 +216,28 @@ mod tests {
     }
 
     #[test]
-    fn an_errno_without_a_name_keeps_its_number() {
+    fn field_f04_a_name_that_a_file_system_refuses_is_told_as_that() {
+        for (errno, name, advice) in [
+            (libc::EINVAL, "EINVAL", "the file system does not accept this name or request"),
+            (libc::EILSEQ, "EILSEQ", "the file system does not accept this name"),
+            (libc::ENAMETOOLONG, "ENAMETOOLONG", "choose a directory with a shorter path"),
+        ] {
+            let failed: io::Result<()> = Err(io::Error::from_raw_os_error(errno));
+            let told = failed.during("create", Side::Target, "/media/stick/a:b?.jpg").unwrap_err().to_string();
+            assert!(told.starts_with("cannot create /media/stick/a:b?.jpg (target): ") && told.ends_with(&format!(" ({name}); {advice}")), "{told}");
+        }
+    }
+
+    #[test]
+    fn field_f01_a_name_that_is_no_text_is_shown_with_its_bytes() {
+        use std::os::unix::ffi::OsStrExt;
+        let failed: io::Result<()> = Err(io::Error::from_raw_os_error(libc::EILSEQ));
+        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(b"a\xff\xfe.bin"));
+        assert!(failed.during("create", Side::Target, path).unwrap_err().to_string().starts_with("cannot create a\\xff\\xfe.bin (target): "));
+    }
+
+    #[test]
+    fn field_b09_an_errno_without_a_name_keeps_its_number() {
         let failed: io::Result<()> = Err(io::Error::from_raw_os_error(libc::ENOTTY));
         let error = failed.during("flush", Side::Source, "x").unwrap_err();
         assert!(error.to_string().contains("os error 25"), "{error}");

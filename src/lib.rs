@@ -15,6 +15,7 @@ pub mod drive;
 pub mod engine;
 pub mod error;
 pub mod measure;
+pub mod path_text;
 pub mod platform;
 pub mod progress;
 pub mod report;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bytes(pub u64);
 
-const UNITS: [(&str, u64); 17] = [
+const UNITS: [(&str, u64); 20] = [
     ("", 1),
     ("b", 1),
     ("k", 1_000),
@@ -25,6 +25,9 @@ const UNITS: [(&str, u64); 17] = [
     ("byte", 1),
     ("bytes", 1),
     ("ki", 1 << 10),
+    ("mi", 1 << 20),
+    ("gi", 1 << 30),
+    ("ti", 1 << 40),
 ];
 
 impl FromStr for Bytes {
@@ -32,6 +35,10 @@ impl FromStr for Bytes {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (value, unit) = split_unit(text)?;
+        // A small b behind a large letter is a bit to some and a byte to others: eight times as many are too many.
+        if unit.ends_with('b') && unit.starts_with(|c: char| c.is_ascii_uppercase()) {
+            return Err(format!("\"{text}\": bits or bytes? Write {}B for bytes", &unit[..unit.len() - 1]));
+        }
         let unit = unit.to_ascii_lowercase();
         let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, factor)| factor);
         let factor = factor.ok_or_else(|| format!("unknown unit \"{unit}\" in \"{text}\": write bytes, kB, MB, GB, KiB, MiB or GiB"))?;
@@ -227,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_as_people_write_them() {
+    fn field_h06_bytes_are_read_as_people_write_them() {
         for (text, bytes) in [
             ("0", 0),
             ("4000000000", 4_000_000_000),
@@ -237,10 +244,12 @@ mod tests {
             ("10k", 10_000),
             ("0.5kib", 512),
             (" 2 MiB ", 2_097_152),
+            ("3 Gi", 3 << 30),
+            ("1 mb", 1_000_000),
         ] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }
-        for text in ["", "MB", "1.5", "-1", "12 parsecs", "99999999999TB", "1e9", "1.2.3"] {
+        for text in ["", "MB", "1.5", "-1", "12 parsecs", "99999999999TB", "1e9", "1.2.3", "100 Mb", "1Gb", "8 Kb", "8 Mib"] {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
     }
@@ -259,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_are_written_with_three_digits() {
+    fn field_h06_quantities_are_written_with_three_digits() {
         assert_eq!([0, 999, 1_000, 8_410_300_000, 999_600].map(|n| Bytes(n).to_string()), ["0 B", "999 B", "1.00 kB", "8.41 GB", "1.00 MB"]);
         assert_eq!(
             [850, 12_400_000_000, 340_000_000, 190_000_000_000, 7_260_000_000_000].map(duration),
@@ -268,5 +277,7 @@ mod tests {
         assert_eq!([7_861, 50, 1_000_000].map(count), ["7,861", "50", "1,000,000"]);
         assert_eq!([0, 1, 7_861].map(files), ["0 files", "1 file", "7,861 files"]);
         assert_eq!(rate(8_410_300_000, 190_000_000_000), "44.3 MB/s");
+        assert_eq!([rate(1_000_000_000, 1_000_000_000), rate(1 << 30, 1_000_000_000)], ["1.00 GB/s", "1.07 GB/s"]);
+        assert_eq!("100 Mb".parse::<Bytes>().unwrap_err(), "\"100 Mb\": bits or bytes? Write MB for bytes");
     }
 }

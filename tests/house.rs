@@ -1,5 +1,5 @@
 //! Rules of the house that no lint alone keeps: `unsafe` in one room, each block with its reason.
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests look at files directly")]
+#![expect(clippy::disallowed_methods, reason = "tests look at files directly")]
 
 use std::fs;
 use std::path::Path;

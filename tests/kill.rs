@@ -1,11 +1,5 @@
 //! Promise 4 (nothing lost, nothing touched) when copysim is killed or told to stop at any moment, and when two want the same drive.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    clippy::print_stdout,
-    reason = "tests look at files from outside copysim"
-)]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stderr, reason = "tests look at files from outside copysim")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -259,7 +253,7 @@ impl Work {
 
 /// `COPYSIM_KILLS` of them; 20 when it is not said.
 #[test]
-fn a_kill_at_any_moment_leaves_what_the_next_start_removes_and_touches_nothing_else() {
+fn field_j04_a_kill_at_any_moment_leaves_what_the_next_start_removes_and_touches_nothing_else() {
     let mut dice = Dice::new();
     let place = Place::new();
     let before = place.around();
@@ -309,7 +303,7 @@ fn a_kill_at_any_moment_leaves_what_the_next_start_removes_and_touches_nothing_e
 }
 
 #[test]
-fn a_signal_at_any_moment_ends_in_order_with_a_record_of_what_was_done() {
+fn field_j04_a_signal_at_any_moment_ends_in_order_with_a_record_of_what_was_done() {
     let mut dice = Dice::new();
     let place = Place::new();
     let before = place.around();
@@ -356,7 +350,7 @@ fn a_signal_while_the_drive_is_waited_for_ends_the_wait() {
 }
 
 #[test]
-fn two_do_not_measure_one_drive_at_once() {
+fn field_j06_two_do_not_measure_one_drive_at_once() {
     let place = Place::new();
     let other = place.root.path().join("outside");
     let first = place.start("jpg-same-drive", &place.stick(), "run 1 of 9: waiting until the drive", &["--settle", "10m", "--yes"]);
@@ -418,4 +412,24 @@ fn a_source_in_memory_that_a_kill_left_is_removed_by_the_next_start_of_any_scena
         assert!(said.contains("removed from memory what a run that was killed had left: 8"), "{said}");
         assert_eq!(in_memory(), Vec::<PathBuf>::new());
     }
+}
+
+#[test]
+fn field_j04_a_second_signal_ends_at_once_and_the_next_start_cleans_up() {
+    let place = Place::new();
+    let before = place.around();
+    // A copier that does not want to end.
+    let engine = "command:trap '' TERM; cp -r {source}/. {target}/; exec sleep 60";
+    let running = place.start("jpg-same-drive", &place.stick(), "looking how fast the copier itself is", &["--settle", "0s", "--engine", engine]);
+    thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    thread::sleep(Duration::from_millis(700));
+    let asked = Instant::now();
+    running.signal(Signal::INT);
+    let (code, said) = running.ends();
+    assert!(asked.elapsed() < Duration::from_millis(1500), "{:?}", asked.elapsed());
+    assert_eq!(code, None, "a signal ends it: {said}");
+    assert_eq!(place.around(), before);
+    place.measures_once();
+    assert_eq!(place.unfinished(), (0, 0));
 }

@@ -137,7 +137,7 @@ fn no_text_of_a_record_can_steer_the_terminal_in_any_view() {
                 let mut changed = record.clone();
                 texts(&mut changed, "", &mut |at, text| {
                     if at == place {
-                        EVIL.clone_into(text)
+                        EVIL.clone_into(text);
                     }
                 });
                 Document::from_json(&changed.to_string()).is_ok()
@@ -150,7 +150,7 @@ fn no_text_of_a_record_can_steer_the_terminal_in_any_view() {
     for mut record in records {
         texts(&mut record, "", &mut |place, text| {
             if free.iter().any(|free| *free == place) {
-                EVIL.clone_into(text)
+                EVIL.clone_into(text);
             }
         });
         let mut document = Document::from_json(&record.to_string()).unwrap();
@@ -172,6 +172,47 @@ fn no_text_of_a_record_can_steer_the_terminal_in_any_view() {
             assert!(!view.lines().any(|line| line.starts_with('\u{200b}') || line.trim_start().starts_with("<script>")), "{view}");
         }
         assert!(views[0].contains("\\u{1b}]0;gotcha"));
+    }
+}
+
+#[test]
+fn field_h14_nothing_from_outside_can_steer_the_terminal() {
+    let mut document = good();
+    // Every view that there is; one for browsers has signs of its own to escape.
+    assert_eq!(report::VIEWS.iter().map(|view| view.name).collect::<Vec<_>>(), ["text", "json"]);
+    let evil = "\u{1b}]0;gotcha\u{7}\u{202e}\u{9b}2J\n<img src=x onerror=alert(1)>\"><b>a&b";
+    document.drives[0].model = Some(evil.into());
+    document.drives[0].path = Some(evil.into());
+    document.label = Some(evil.into());
+    document.error = Some(evil.into());
+    document.scenarios[0].name = evil.into();
+    document.corpora[0].name = evil.into();
+    document.copysim.version = evil.into();
+    document.hosts[0].cpu = Some(evil.into());
+    let aftermath = document.aftermath.as_mut().unwrap();
+    aftermath.kept[0].path = evil.into();
+    aftermath.kept[0].what = evil.into();
+    aftermath.remove_with = Some(evil.into());
+    aftermath.unplug_because = Some(evil.into());
+    for run in &mut document.runs {
+        for phase in &mut run.phases {
+            phase.name = evil.into();
+            phase.window.quiet_reason = Some(evil.into());
+            phase.error = Some(evil.into());
+            phase.slowest_files[0].path = evil.into();
+            phase.flags.push(flags::STALL.flag(Some(evil), None));
+            phase.flags[0].code = evil.into();
+            phase.evidence[0].because = evil.into();
+            phase.flush.as_mut().unwrap().method = evil.into();
+            phase.cache.as_mut().unwrap().method = evil.into();
+        }
+    }
+    for status in [copysim::result::Status::Complete, copysim::result::Status::Failed] {
+        document.status = status;
+        let text = report::render(&document, "text").unwrap();
+        let bad: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n' || *c == '\u{202e}').collect();
+        assert!(bad.is_empty(), "{bad:?}");
+        assert!(text.contains("\\u{1b}]0;gotcha"));
     }
 }
 
@@ -315,7 +356,7 @@ fn the_schema_is_the_one_that_was_published() {
 }
 
 #[test]
-fn only_runs_that_count_are_summed_up() {
+fn field_h17_every_run_keeps_its_own_value_and_only_those_that_count_are_summed_up() {
     let metric = |document: &Document, metric: &str| {
         let summary = summarise(document);
         summary.into_iter().find(|summary| summary.metric == metric)
@@ -522,4 +563,102 @@ fn a_masked_record_says_nothing_about_its_owner() {
     let once = document.clone();
     mask(&mut document, &Identity::from_env(&env)).unwrap();
     assert_eq!(document, once);
+}
+
+/// A record of runs that took so long, ns, for so many bytes.
+fn record_of(bytes: u64, durations_ns: &[u64]) -> Document {
+    let mut document = good();
+    let run = document.runs[0].clone();
+    document.runs = durations_ns.iter().map(|_| run.clone()).collect();
+    for (run, ns) in document.runs.iter_mut().zip(durations_ns) {
+        let phase = &mut run.phases[0];
+        phase.bytes = bytes;
+        (phase.window.returned_ns, phase.window.durable_ns, phase.window.quiet_ns) = (Some(*ns), Some(*ns), Some(*ns));
+    }
+    document.summary = summarise(&document);
+    document
+}
+
+#[test]
+fn field_h01_no_bytes_and_no_time_are_no_rate_in_any_view() {
+    for (bytes, ns) in [(0, 0), (0, 5_000_000_000), (1, 0), (1, 1), (8_410_300_000, 0)] {
+        let mut document = record_of(bytes, &[ns, ns, ns]);
+        document.runs.iter_mut().flat_map(|run| &mut run.phases).for_each(|phase| {
+            phase.files = u64::from(bytes > 0);
+            phase.time.as_mut().unwrap().calls_ns.clear();
+        });
+        document.summary = summarise(&document);
+        assert!(document.summary.iter().all(|summary| summary.metric.ends_with("_ns")), "{bytes} {ns}: {:?}", document.summary);
+        for view in report::VIEWS {
+            let shown = report::render(&document, view.name).unwrap();
+            assert!(!shown.contains("NaN") && !shown.contains("inf "), "{bytes} {ns}: {shown}");
+        }
+        assert_eq!(Document::from_json(&report::render(&document, "json").unwrap()).unwrap(), document);
+    }
+}
+
+#[test]
+fn field_h02_rates_are_bytes_over_time_of_each_run_and_never_a_mean() {
+    const MIB_100: u64 = 100 << 20;
+    let document = record_of(MIB_100, &[1_000_000_000, 9_000_000_000]);
+    let rate = document.summary.iter().find(|summary| summary.headline).unwrap();
+    let each = [104_857_600.0, 11_650_844.0];
+    assert_eq!((rate.values.as_slice(), rate.n, rate.min, rate.max), (&each[..], 2, each[1], each[0]));
+    assert_eq!(rate.median, f64::midpoint(each[0], each[1]));
+    // A third tells the middle from the mean.
+    let document = record_of(MIB_100, &[1_000_000_000, 9_000_000_000, 9_000_000_000]);
+    assert_eq!(document.summary.iter().find(|summary| summary.headline).unwrap().median, each[1]);
+    // Several threads are one phase: their bytes together over the one window, not a sum of their rates.
+    let phase = &document.runs[0].phases[0];
+    assert_eq!((phase.bytes, phase.window.durable_ns), (MIB_100, Some(1_000_000_000)));
+    let schema = schema::json();
+    assert!(schema.contains("the useful bytes, each counted once. Rates are derived from it."), "the formula is said where the field is described");
+}
+
+#[test]
+fn field_h04_whatever_happened_the_record_is_json_for_everybody() {
+    fn numbers_are_finite(value: &Value) -> bool {
+        match value {
+            Value::Number(number) => number.as_f64().is_some_and(f64::is_finite),
+            Value::Array(values) => values.iter().all(numbers_are_finite),
+            Value::Object(members) => members.values().all(numbers_are_finite),
+            _ => true,
+        }
+    }
+    let edges = [record_of(u64::MAX, &[1_000_000_000]), record_of(u64::MAX, &[u64::MAX]), record_of(1, &[u64::MAX, 0])];
+    for (name, document) in records::all().into_iter().chain(edges.map(|document| ("edge", document))) {
+        let text = report::render(&document, "json").unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert!(numbers_are_finite(&value), "{name}");
+        assert!(
+            document.summary.iter().all(|summary| summary.values.iter().chain([&summary.median, &summary.min, &summary.max]).all(|v| v.is_finite()))
+        );
+        assert!(Document::from_json(&text).unwrap() == document, "{name}");
+    }
+    // Nor is a record taken that has other words for numbers.
+    let text = report::render(&good(), "json").unwrap();
+    for word in ["NaN", "Infinity", "-Infinity", "1e999"] {
+        let median = good().summary[0].median;
+        let broken = text.replacen(&format!("\"median\": {median}"), &format!("\"median\": {word}"), 1);
+        assert!(broken != text, "there is no {median}");
+        assert_eq!(Document::from_json(&broken).unwrap_err().exit_code(), 2, "{word}");
+    }
+}
+
+#[test]
+fn field_h07_figures_are_kept_in_one_unit_whatever_their_size() {
+    let records = [900, 500_000, 35_000_000, 1_400_000_000].map(|rate| record_of(rate * 10, &[10_000_000_000]));
+    let rates = records.each_ref().map(|document| document.summary.iter().find(|summary| summary.headline).unwrap().median);
+    assert_eq!(rates, [900.0, 500_000.0, 35_000_000.0, 1_400_000_000.0]);
+    for (document, shown) in records.iter().zip([" 900 B/s", " 500 kB/s", " 35.0 MB/s", " 1.40 GB/s"]) {
+        let text = text(document);
+        assert!(text.contains(shown), "{shown}: {text}");
+        // The column has one unit in its head, and no figure in it has one of its own.
+        let head = text.lines().find(|line| line.contains("MB/s") && line.contains("run")).unwrap_or_default();
+        assert!(!head.contains("kB/s") && !head.contains("GB/s"), "{head}");
+    }
+    // What was written for people is not read back.
+    let mut value = serde_json::to_value(&records[2]).unwrap();
+    value["summary"][0]["median"] = "35.0 MB/s".into();
+    assert!(Document::from_json(&value.to_string()).unwrap_err().to_string().contains("this result is damaged: invalid type: string"));
 }

@@ -12,6 +12,8 @@ use crate::result::Warmth;
 
 /// Files whose residency is looked at.
 const SAMPLE: u64 = 64;
+/// So many of them are enough where descriptors are short.
+const FEW: usize = 8;
 /// How often dropping is repeated while pages remain: pages on their way to a list of the kernel escape a single drop.
 const ATTEMPTS: usize = 3;
 /// A share of resident pages below this is cold: single pages are shared or busy.
@@ -77,8 +79,15 @@ fn open_sample(system: System<'_>, manifest: &Manifest, tree: &Handle, path: &Pa
     for listed in manifest.entries(system.files) {
         let meta = listed.during("read the manifest of", Side::Source, path)?.meta;
         if meta.ordinal % stride == 0 {
-            let file = system.files.open(tree, Path::new(&meta.path)).during("open", Side::Source, path.join(&meta.path))?;
-            sample.push((file, meta.len));
+            match system.files.open(tree, Path::new(&meta.path)) {
+                Ok(file) => sample.push((file, meta.len)),
+                // A smaller sample tells enough; the rest of the work needs descriptors too.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) && sample.len() > FEW => {
+                    sample.truncate(FEW);
+                    break;
+                }
+                Err(error) => return Err(error).during("open", Side::Source, path.join(&meta.path)),
+            }
         }
     }
     Ok(sample)

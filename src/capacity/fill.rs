@@ -271,7 +271,7 @@ impl Filler<'_, '_> {
 
     fn trouble(&mut self, operation: &'static str, name: &str, source: io::Error) {
         let path: PathBuf = self.plan.run.path.join(name);
-        self.filled.troubles.push(IoFailure { operation, side: Side::Target, path, source }.to_string());
+        self.filled.troubles.push(IoFailure { operation, side: Side::Target, path, offset: None, source }.to_string());
     }
 }
 

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sector_says_whose_it_is() {
+    fn field_c03_a_sector_says_whose_it_is() {
         let own = sector(7, 4096);
         assert_eq!(seen(7, 4096, &own), Seen::Good);
         assert_eq!(seen(7, 512, &own), Seen::Elsewhere(4096));

@@ -15,8 +15,10 @@ use super::read::{MakePattern, Reading, Source, evict_all, look_again, read};
 use super::record::{self, Known};
 use super::{CHUNK, FILE_SPAN, SECTOR};
 use crate::cache::flush::Written;
+use crate::drive::pulse::Pulse;
 use crate::drive::{Drive, DriveLock, Medium, Removal, RunDir, Workspace};
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Kind, allow_many_open_files, ignore_unsupported};
 use crate::progress::Counter;
 use crate::result::mask::clean_command;
@@ -25,6 +27,7 @@ use crate::scenario::consent::{self, is_much};
 use crate::scenario::events::Event;
 use crate::scenario::facts;
 use crate::scenario::run::Around;
+use crate::scenario::wall::WallClock;
 use crate::scenario::window::{DriveCounters, Place, Timed, Watched, Work};
 use crate::units::{Bytes, Scale, duration};
 
@@ -63,8 +66,10 @@ pub fn run(directory: &Path, options: &Options, results: &Path, around: Around<'
     let mut document = Document::begin(id, started_at, copysim);
     document.label.clone_from(&options.label);
     document.hosts.push(crate::drive::host::read(around.host, "h0", options.identify));
+    let wall = WallClock::look(clock);
     let mut outcome = check(directory, options, results, around, began_ns, &mut document);
     document.summary = summary::summarise(&document);
+    document.flags.extend(wall.flag(clock));
     conclude(&mut document, &outcome);
     if was_begun(&document, &outcome)
         && let Err(failure) = (around.save)(&document)
@@ -99,6 +104,7 @@ fn check(directory: &Path, options: &Options, results: &Path, around: Around<'_>
     drop(Workspace::open_existing(system, directory)?);
     let drive = Drive::identify(host, system.files, directory)?;
     observer.on(Event::Notice(format!("checking {drive}")));
+    observer.on(Event::On(vec![Arc::new(Pulse::of(host, &drive))]));
     let foreign = h2w_files(around, &drive.path)?;
     if options.check && foreign.is_empty() {
         return Err(Error::Refused(format!("there are no files of F3 or h2testw (1.h2w, 2.h2w, …) in {}", drive.path.display())));
@@ -184,6 +190,12 @@ impl<'a> Bench<'a> {
             scale_percent: Scale::FULL,
             roles: Roles { source: None, target: Some("d0".to_owned()) },
         });
+    }
+
+    /// Tells what is kept should all end here.
+    fn under_way(&self, document: &Document, phase: &Phase) {
+        self.around.observer.on(Event::SoFar(Box::new(document.clone())));
+        self.around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
     }
 
     fn watched(&self) -> Watched<'_> {
@@ -436,6 +448,7 @@ impl<'a> Bench<'a> {
         let space = system.files.space(&run.dir).unwrap_or_default();
         let bytes = progress.planned_bytes.saturating_sub(layout.bytes()).min(space.available_bytes.unwrap_or(u64::MAX));
         let mut phase = Phase { status: PhaseStatus::Failed, ..Phase::new("write", PhaseKind::Write) };
+        self.under_way(document, &phase);
         let counter = Arc::new(Counter::default());
         let first = layout.files().last().map_or(0, |last| last.index + 1);
         let plan = Fill {
@@ -513,6 +526,7 @@ impl<'a> Bench<'a> {
     ) -> Result<()> {
         let Around { system, observer, cancel, .. } = self.around;
         let mut phase = Phase { status: PhaseStatus::Failed, ..Phase::new("read", PhaseKind::Read) };
+        self.under_way(document, &phase);
         let start = subject.sources.partition_point(|source| source.index < first);
         let sources = &subject.sources[start..];
         observer.on(Event::Waits("capacity: emptying caches".to_owned()));
@@ -587,7 +601,7 @@ impl<'a> Bench<'a> {
             } else {
                 "test data: the same command reads them again"
             };
-            kept.push(Kept { path: run.path.display().to_string(), bytes: None, what: what.to_owned() });
+            kept.push(Kept { path: path_text(&run.path), bytes: None, what: what.to_owned() });
             if self.options.keep && !matches!(measured, Err(Error::Interrupted(_))) {
                 // Another reading is one from the beginning.
                 progress = Progress { run: run.id.clone(), planned_bytes: progress.planned_bytes, is_written: true, ..Progress::default() };
@@ -602,7 +616,7 @@ impl<'a> Bench<'a> {
         if let Err(left) = &removed {
             observer.on(Event::Notice(format!("the test data could not be removed: {left}; the file system may be damaged: make a new one")));
             kept.push(Kept {
-                path: directory.join(crate::drive::workspace::NAME).display().to_string(),
+                path: path_text(&directory.join(crate::drive::workspace::NAME)),
                 bytes: None,
                 what: "test data that could not be removed".to_owned(),
             });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::options::Showing;
-use super::scenario::{Keeper, copysim_itself};
+use super::scenario::{Keeper, copysim_itself, rescue};
 use super::{Outcome, signals, watch::Watch};
 use crate::capacity::run::{Options, run as carry_out, was_begun};
 use crate::platform::{Host, OS};
@@ -62,7 +62,8 @@ pub fn run(args: Args) -> Outcome {
         None => store::default_dir(&|name| std::env::var_os(name))?,
     };
     let cancel = signals::cancel_saying("stopping: what was written stays, so that the same command goes on with it (again to stop at once)")?;
-    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel));
+    let rescue = rescue(results.clone(), options.identify, args.json.clone());
+    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel), rescue);
     let host = Host::real();
     store::prepare(OS.files, &results)?;
     let keeper = Keeper::new(results.clone(), options.identify);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{Outcome, output};
 use crate::drive::Workspace;
+use crate::path_text::path_text;
 use crate::platform::OS;
 use crate::report::printable;
 use crate::units::{Bytes, files};
@@ -17,14 +18,14 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let Some(workspace) = Workspace::open_existing(OS, &args.directory)? else {
-        output::print(&format!("there is nothing of copysim's in {}\n", printable(&args.directory.display().to_string())))?;
+        output::print(&format!("there is nothing of copysim's in {}\n", printable(&path_text(&args.directory))))?;
         return Ok(0);
     };
-    let path = printable(&workspace.path().display().to_string());
+    let path = printable(&path_text(workspace.path()));
     let cleaned = workspace.clean()?;
     let mut text = format!("removed {}, {}, from {path}\n", files(cleaned.removal.files), Bytes(cleaned.removal.bytes));
     for foreign in &cleaned.foreign {
-        text.push_str(&format!("left {}: it is not copysim's\n", printable(&foreign.display().to_string())));
+        text.push_str(&format!("left {}: it is not copysim's\n", printable(&path_text(foreign))));
     }
     output::print(&text)?;
     match cleaned.removal.left.into_iter().next() {

@@ -8,11 +8,14 @@ use crate::catalogue::Environment;
 use crate::corpus::catalogue::corpus;
 use crate::corpus::identity::{Claim, Place, corpus_of, digest_into, make_manifest, places};
 use crate::corpus::manifest::{Manifest, Root};
-use crate::corpus::scan::scan;
+use crate::corpus::scan::{Remarks, scan};
+use crate::corpus::spec::CorpusSpec;
 use crate::corpus::verify::{Subject, Verification, verify};
 use crate::corpus::{Corpus, FileMeta};
+use crate::drive::pulse::Pulse;
 use crate::drive::{Drive, DriveLock, Workspace};
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Host, OS, write_atomically};
 use crate::progress::{Cancel, Counter};
 use crate::report::printable;
@@ -91,34 +94,49 @@ pub fn run(command: Command) -> Outcome {
     match command {
         Command::Generate { name, directory, size, showing } => {
             let corpus = corpus(&name, size.seed, size.scale, &environment)?;
-            generate(&corpus, &directory, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
+            generate(&corpus, &directory, &watch(&showing, &cancel), &cancel)
         }
         Command::Digest { name, size, list, showing } => {
             let corpus = corpus(&name, size.seed, size.scale, &environment)?;
-            digest(&corpus, list, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
+            digest(&corpus, list, &watch(&showing, &cancel), &cancel)
         }
         Command::Verify { directory, corpus, seed, scale, showing } => {
             let claim = Claim { corpus, seed, scale };
-            verify_all(&directory, &claim, &environment, &Watch::new(showing.quiet, showing.color, Arc::clone(&cancel)), &cancel)
+            verify_all(&directory, &claim, &environment, &watch(&showing, &cancel), &cancel)
         }
         Command::Scan { directory, name, output } => {
-            let (spec, left_out) = scan(&directory, &name, &cancel)?;
+            let (spec, remarks) = scan_telling(&directory, &name, &cancel)?;
             let text = toml::to_string(&spec).map_err(|error| Error::Internal(error.to_string()))?;
             match output {
                 Some(path) => write_atomically(&path, text.as_bytes()).during("write", Side::Host, path)?,
                 None => output::print(&text)?,
             }
-            if left_out != Default::default() {
-                output::note(&format!(
-                    "left out: {} that are no files, {} that can't be looked at, {} directories without files below the deepest file",
-                    count(left_out.not_files),
-                    count(left_out.unreadable),
-                    count(left_out.empty_directories)
-                ));
-            }
+            remarks.sentences().iter().for_each(|sentence| output::note(sentence));
             Ok(0)
         }
     }
+}
+
+/// A display; there is no record to keep when all ends early.
+fn watch(showing: &super::options::Showing, cancel: &Arc<Cancel>) -> Watch {
+    Watch::new(showing.quiet, showing.color, Arc::clone(cancel), Box::new(|signal, _| Err(Error::Interrupted(signal))))
+}
+
+/// Tells who watches on which drive everything happens.
+fn on(watch: &Watch, drive: &Drive) {
+    watch.on(Event::On(vec![Arc::new(Pulse::of(&Host::real(), drive))]));
+}
+
+/// Scans, and says every ten seconds how far it is: a folder may hold millions of files.
+fn scan_telling(directory: &std::path::Path, name: &str, cancel: &Cancel) -> Result<(CorpusSpec, Remarks)> {
+    const EVERY_NS: u64 = 10_000_000_000;
+    let mut told_ns = OS.clock.now_ns();
+    scan(directory, name, cancel, &mut |seen| {
+        if seen.is_multiple_of(1024) && OS.clock.now_ns() - told_ns > EVERY_NS {
+            told_ns = OS.clock.now_ns();
+            output::note(&format!("  {} so far", files(seen)));
+        }
+    })
 }
 
 fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel: &Cancel) -> Outcome {
@@ -133,6 +151,7 @@ fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel:
             return Err(busy);
         }
     };
+    on(watch, &drive);
     let staged = generate_in(&workspace, corpus, watch, cancel);
     if staged.is_err() {
         // What was begun is no corpus; the error is the one to tell.
@@ -144,7 +163,7 @@ fn generate(corpus: &Corpus, directory: &std::path::Path, watch: &Watch, cancel:
         staged.manifest.root.to_hex(),
         files(corpus.file_count()),
         Bytes(corpus.byte_count()),
-        printable(&staged.path.display().to_string())
+        printable(&path_text(&staged.path))
     ))?;
     Ok(0)
 }
@@ -182,9 +201,12 @@ fn verify_all(directory: &std::path::Path, claim: &Claim, environment: &Environm
     // A name like "." tells nothing about what it stands for.
     let absolute = std::path::absolute(directory).during("resolve", Side::Target, directory)?;
     let resolved = Host::real().resolve(&absolute).unwrap_or(absolute);
-    let found = places(OS, &resolved);
+    let found = places(OS, &resolved)?;
     if found.is_empty() {
         return Err(Error::Refused(format!("there is no finished corpus in {}", directory.display())));
+    }
+    if let Ok(drive) = Drive::identify(&Host::real(), OS.files, &resolved) {
+        on(watch, &drive);
     }
     let mut good = true;
     for place in found {
@@ -247,12 +269,13 @@ fn verdict(place: &Place, corpus: &Corpus, found: &Verification) -> String {
     if found.extra_files > found.extra_examples.len() as u64 {
         text.push_str(&format!("and {} more: not part of the corpus\n", files(found.extra_files - found.extra_examples.len() as u64)));
     }
-    if found.times_differ > 0 {
-        text.push_str(&format!("another modification time, but the right bytes: {}\n", files(found.times_differ)));
+    if found.times.differ() > 0 {
+        let zone = if found.times.are_shifted() { " (as another time zone makes it)" } else { "" };
+        text.push_str(&format!("another modification time, but the right bytes: {}{zone}\n", files(found.times.differ())));
     }
     text.push_str(&format!(
         "{}: {} of {} of {} are good{}\n",
-        printable(&place.tree.display().to_string()),
+        printable(&path_text(&place.tree)),
         count(found.files_good),
         files(found.files_checked),
         printable(&corpus.id()),

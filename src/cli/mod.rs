@@ -5,6 +5,7 @@ mod clean;
 mod completions;
 mod corpus;
 mod drive;
+mod front;
 mod list;
 mod man;
 mod options;
@@ -15,6 +16,7 @@ mod scenario;
 mod show;
 mod signals;
 mod watch;
+mod watchdog;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -68,7 +70,12 @@ pub fn main() -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let done = match cli.command {
+    // What reads and writes on drives may be held by one for as long as it likes.
+    let on_drives = matches!(cli.command, Command::Scenario(_) | Command::Capacity(_) | Command::Corpus(_) | Command::Clean(_));
+    if let Some(code) = on_drives.then(front::split_off).flatten() {
+        return code;
+    }
+    exit_code(match cli.command {
         Command::Scenario(args) => scenario::run(args),
         Command::Capacity(args) => capacity::run(args),
         Command::Corpus(command) => corpus::run(command),
@@ -80,8 +87,12 @@ pub fn main() -> u8 {
         Command::Clean(args) => clean::run(&args),
         Command::Man => man::run(&Cli::command()),
         Command::Completions(args) => completions::run(&args, &mut Cli::command()),
-    };
-    match done {
+    })
+}
+
+/// The exit code of what a subcommand came to; tells what went wrong.
+fn exit_code(outcome: Outcome) -> u8 {
+    match outcome {
         Ok(code) => code,
         Err(error) if output::reader_left(&error) => 0,
         Err(error) => {

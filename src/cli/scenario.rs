@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use super::Outcome;
 use super::options::{Measuring, Showing};
-use super::{output, signals, watch::Watch};
+use super::{output, signals, watch::Watch, watchdog::Rescue};
 use crate::catalogue::Environment;
 use crate::error::{Error, Result};
+use crate::path_text::path_text;
 use crate::platform::{Host, OS, write_atomically};
 use crate::report;
 use crate::result::{Document, mask, store};
+use crate::scenario::account::was_begun;
 use crate::scenario::plan::{Plan, Request};
-use crate::scenario::run::{Around, run as carry_out, was_begun};
+use crate::scenario::run::{Around, run as carry_out};
 use crate::{Context, Side};
 
 #[derive(clap::Args)]
@@ -49,7 +51,8 @@ pub fn run(args: Args) -> Outcome {
         None => store::default_dir(&|name| std::env::var_os(name))?,
     };
     let cancel = signals::cancel()?;
-    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel));
+    let rescue = rescue(results.clone(), identify, args.json.clone());
+    let watch = Watch::new(args.showing.quiet, args.showing.color, Arc::clone(&cancel), rescue);
     let host = Host::real();
     let request = Request { scenario: &args.name, target: args.target.as_deref(), source: args.source.as_deref(), options };
     let plan = Plan::resolve(request, OS, &host, &environment)?;
@@ -60,6 +63,16 @@ pub fn run(args: Args) -> Outcome {
     let (document, outcome) = carry_out(&plan, around, copysim_itself());
     let begun = was_begun(&document, &outcome);
     keeper.end(&document, outcome, begun, args.json.as_deref())
+}
+
+/// Keeps and shows the record so far, where there is one.
+pub(super) fn rescue(results: PathBuf, identify: bool, json: Option<PathBuf>) -> Rescue {
+    Box::new(move |signal, record| {
+        let Some(document) = record else { return Err(Error::Interrupted(signal)) };
+        let keeper = Keeper::new(results.clone(), identify);
+        let saved = keeper.save(&document);
+        keeper.end(&document, saved.and(Err(Error::Interrupted(signal))), true, json.as_deref())
+    })
 }
 
 /// Keeps the record where it was wished, or else where temporary files are: what was measured is not lost because a place was.
@@ -81,7 +94,7 @@ impl Keeper {
         // What is shown is what is kept, so that `report` shows the same again.
         let shown = if begun { show(&masked(document, self.identify)?, json) } else { Ok(()) };
         if let Some(path) = self.saved.into_inner() {
-            output::note(&format!("result: {}", path.display()));
+            output::note(&format!("result: {}", path_text(&path)));
         }
         outcome?;
         self.failure.into_inner().map_or(Ok(()), Err)?;
@@ -138,7 +151,7 @@ pub fn copysim_itself() -> crate::result::Copysim {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("COPYSIM_COMMIT").map(str::to_owned),
         target: env!("COPYSIM_TARGET").to_owned(),
-        arguments: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        arguments: std::env::args_os().skip(1).map(|argument| path_text(argument.as_ref())).collect(),
     }
 }
 

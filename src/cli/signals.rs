@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::output;
@@ -12,7 +12,7 @@ use crate::platform::OS;
 use crate::progress::Cancel;
 
 /// Signals that come together within this time are one request.
-const ONE_REQUEST_NS: u64 = 500_000_000;
+pub(super) const ONE_REQUEST_NS: u64 = 500_000_000;
 
 /// A cancel that the signals of the terminal and of the system raise.
 ///
@@ -29,6 +29,8 @@ pub fn cancel() -> Result<Arc<Cancel>> {
 pub fn cancel_saying(words: &'static str) -> Result<Arc<Cancel>> {
     let cancel = Arc::new(Cancel::default());
     let raised = Arc::clone(&cancel);
+    // A limit of the user's on the size of files (ulimit -f) shall be an error of the write, not the end of the program.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).during("listen for", Side::Host, "signals")?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).during("listen for", Side::Host, "signals")?;
     thread::spawn(move || {
         let mut first_ns = 0;

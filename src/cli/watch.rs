@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::options::Color;
 use super::output;
+use super::watchdog::{Rescue, Watchdog};
 use crate::platform::OS;
 use crate::progress::{Cancel, Counter};
 use crate::report::printable;
@@ -27,6 +28,7 @@ pub struct Watch {
     quiet: bool,
     terminal: bool,
     cancel: Arc<Cancel>,
+    watchdog: Watchdog,
     shown: Mutex<Option<Shown>>,
 }
 
@@ -38,15 +40,16 @@ struct Shown {
 }
 
 impl Watch {
-    /// A display that shows nothing, bars or lines.
+    /// A display that shows nothing, bars or lines. `rescue` is what is done with the record so far when the program has to end without whoever works on it.
     #[must_use]
-    pub fn new(quiet: bool, color: Color, cancel: Arc<Cancel>) -> Self {
+    pub fn new(quiet: bool, color: Color, cancel: Arc<Cancel>, rescue: Rescue) -> Self {
         match color {
             Color::Always => console::set_colors_enabled_stderr(true),
             Color::Never => console::set_colors_enabled_stderr(false),
             Color::Auto => {}
         }
-        Self { quiet, terminal: std::io::stderr().is_terminal(), cancel, shown: Mutex::new(None) }
+        let watchdog = Watchdog::new(quiet, Arc::clone(&cancel), rescue);
+        Self { quiet, terminal: std::io::stderr().is_terminal(), cancel, watchdog, shown: Mutex::new(None) }
     }
 
     fn begin(&self, what: &str, bytes: u64, counter: Arc<Counter>, timed: bool) {
@@ -104,7 +107,8 @@ fn bar(what: &str, bytes: u64) -> ProgressBar {
 
 /// `  42 %, 93.1 MB/s, 1 min 05 s left`
 fn line(done: u64, bytes: u64, ns: u64) -> String {
-    let percent = (u128::from(done) * 100).checked_div(u128::from(bytes)).unwrap_or(0);
+    // Never more than all, whatever is counted.
+    let percent = (u128::from(done) * 100).checked_div(u128::from(bytes)).unwrap_or(0).min(100);
     let left = (u128::from(ns) * u128::from(bytes.saturating_sub(done))).checked_div(u128::from(done));
     let left = left.map_or_else(String::new, |left| format!(", {} left", duration(u64::try_from(left).unwrap_or(u64::MAX))));
     format!("  {percent} %, {}{left}", rate(done, ns))
@@ -112,18 +116,20 @@ fn line(done: u64, bytes: u64, ns: u64) -> String {
 
 impl Observer for Watch {
     fn on(&self, event: Event) {
+        self.watchdog.on(&event);
         if self.quiet {
             return;
         }
         match event {
             // Above the bar, which goes on.
             Event::Notice(text) => output::note(&text),
-            Event::Waits(text) => {
+            Event::Waits(text) | Event::Idles(text) => {
                 self.end();
                 output::note(&format!("{text} …"));
             }
             Event::Begins { what, bytes, counter, timed } => self.begin(&what, bytes, counter, timed),
             Event::Ends => self.end(),
+            Event::Flushes | Event::On(_) | Event::SoFar(_) | Event::UnderWay(_) => {}
         }
     }
 
@@ -132,6 +138,7 @@ impl Observer for Watch {
             return None;
         }
         self.end();
+        self.watchdog.rests();
         let asked = {
             let mut err = std::io::stderr().lock();
             write!(err, "{} [y/N] ", printable(question)).and_then(|()| err.flush())
@@ -159,9 +166,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_share_rate_and_rest() {
+    fn field_h09_a_line_tells_share_rate_and_rest() {
         assert_eq!(line(500_000_000, 2_000_000_000, 10_000_000_000), "  25 %, 50.0 MB/s, 30.0 s left");
         assert_eq!(line(0, 2_000_000_000, 10_000_000_000), "  0 %, 0 B/s");
         assert_eq!(line(0, 0, 0), "  0 %, –");
+        // What grows meanwhile is never more than all of it, and no time is no rate.
+        assert_eq!(line(3_000_000_000, 2_000_000_000, 10_000_000_000), "  100 %, 300 MB/s, 0 ns left");
+        assert_eq!(line(u64::MAX, 1, 1), "  100 %, 18446744073710 PB/s, 0 ns left");
+        assert_eq!(line(1, u64::MAX, u64::MAX), "  0 %, 0 B/s, 5124095 h 34 min left");
     }
 }

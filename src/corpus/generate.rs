@@ -91,7 +91,7 @@ impl FileMaker<'_> {
         let Some(file) = &self.open else {
             return Err(Error::Internal(format!("{path} does not begin at its start")));
         };
-        std::io::Write::write_all(&mut Writer { files: self.files, file }, data).during("write to", Side::Source, full())?;
+        std::io::Write::write_all(&mut Writer { files: self.files, file }, data).during_at(offset, "write to", Side::Source, full())?;
         self.waiting += data.len() as u64;
         if self.waiting >= WRITE_EARLY {
             // Only a matter of speed.

@@ -23,8 +23,19 @@ pub struct Place {
 }
 
 /// Looks for trees at `path`: a corpus's directory, its `files`, a copy of either, or a directory with a workspace (then all its corpora).
-#[must_use]
-pub fn places(system: System<'_>, path: &Path) -> Vec<Place> {
+///
+/// # Errors
+/// When directories can't be opened because there are too many open already: nothing follows from that.
+pub fn places(system: System<'_>, path: &Path) -> Result<Vec<Place>> {
+    // So many are needed at a time.
+    let spare = ["", ""].map(|_| system.files.open_root(path));
+    if let Some(error) = spare.into_iter().find_map(Result::err).filter(|error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))) {
+        return Err(error).during("open", Side::Target, path);
+    }
+    Ok(found_places(system, path))
+}
+
+fn found_places(system: System<'_>, path: &Path) -> Vec<Place> {
     let has = |path: &Path| system.files.open_root(path).ok();
     let has_manifest = |path: &Path| has(path).is_some_and(|dir| system.files.stat_at(&dir, Path::new(NAME)).is_ok());
     for workspace in [path.to_path_buf(), path.join(WORKSPACE)] {

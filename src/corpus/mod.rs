@@ -14,6 +14,7 @@ pub mod scan;
 pub mod sizes;
 pub mod spec;
 pub mod stream;
+pub mod times;
 pub mod tree;
 pub mod verify;
 

@@ -1,5 +1,7 @@
 //! Turns a real folder into a spec of the same shape: sizes and depths, without names and content.
 
+use std::collections::HashSet;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use walkdir::WalkDir;
@@ -9,58 +11,123 @@ use super::spec::{CorpusSpec, SizesSpec, TreeSpec};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Files, OsFiles};
 use crate::progress::Cancel;
+use crate::units::{count, files};
 
 /// Steps of the table of sizes.
 const QUANTILES: usize = 100;
 /// Sizes kept for the table: of more files than this a regular sample is taken, so that memory does not grow with the folder.
 const SAMPLE: usize = 1 << 18;
 
-/// What a scan left out.
+/// What a scan left out, by kind, and what a person might count in another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LeftOut {
-    /// Symbolic links, FIFOs, sockets, devices.
-    pub not_files: u64,
+pub struct Remarks {
+    /// Symbolic links: not followed, wherever they lead.
+    pub links: u64,
+    /// FIFOs.
+    pub pipes: u64,
+    /// Sockets.
+    pub sockets: u64,
+    /// Block and character devices.
+    pub devices: u64,
     /// What could not be looked at.
     pub unreadable: u64,
     /// Directories without files in them.
     pub empty_directories: u64,
+    /// Further names of files that were counted already (hard links). Each counts as a file of its own, as a copier that goes by names moves it.
+    pub further_names: u64,
+    /// Files stored in less than half of their length: with holes, or compressed. They count by their length, which is what a copy has to hold.
+    pub sparse_files: u64,
 }
 
-/// Scans a folder. Symbolic links are not followed.
+impl Remarks {
+    fn left_out(&mut self, kind: std::fs::FileType) {
+        let number = match kind {
+            kind if kind.is_symlink() => &mut self.links,
+            kind if kind.is_fifo() => &mut self.pipes,
+            kind if kind.is_socket() => &mut self.sockets,
+            _ => &mut self.devices,
+        };
+        *number += 1;
+    }
+
+    /// What is to be said, a sentence each.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let listed = |parts: &[(u64, &str, &str)]| {
+            let parts = parts
+                .iter()
+                .filter(|part| part.0 > 0)
+                .map(|&(number, one, many)| format!("{} {}", count(number), if number == 1 { one } else { many }));
+            parts.collect::<Vec<_>>().join(", ")
+        };
+        let left_out = listed(&[
+            (self.links, "symbolic link", "symbolic links"),
+            (self.pipes, "FIFO", "FIFOs"),
+            (self.sockets, "socket", "sockets"),
+            (self.devices, "device", "devices"),
+            (self.unreadable, "that can't be looked at", "that can't be looked at"),
+            (self.empty_directories, "directory without files below the deepest file", "directories without files below the deepest file"),
+        ]);
+        let sentences = [
+            (!left_out.is_empty()).then(|| format!("left out: {left_out}")),
+            (self.further_names > 0)
+                .then(|| format!("counted as files of their own: {} further names of files (hard links)", count(self.further_names))),
+            (self.sparse_files > 0).then(|| format!("counted by their length: {} with holes, or compressed", files(self.sparse_files))),
+        ];
+        sentences.into_iter().flatten().collect()
+    }
+}
+
+/// Names of files with several names that are remembered, to tell the first name from the others; of more, each name counts as the first.
+const NAMES: usize = 1 << 20;
+
+/// Scans a folder. Symbolic links are not followed, nothing is opened but directories, and `each` is told how many files were seen.
 ///
 /// # Errors
 /// `Refused` when the folder holds no file, what the system answered to opening it, `Interrupted`.
-pub fn scan(folder: &Path, name: &str, cancel: &Cancel) -> Result<(CorpusSpec, LeftOut)> {
+pub fn scan(folder: &Path, name: &str, cancel: &Cancel, each: &mut dyn FnMut(u64)) -> Result<(CorpusSpec, Remarks)> {
     OsFiles.open_root(folder).during("open", Side::Source, folder)?;
-    let mut left_out = LeftOut::default();
+    let mut remarks = Remarks::default();
+    let mut known: HashSet<(u64, u64)> = HashSet::new();
     let mut directories: Vec<u64> = Vec::new();
-    let mut files: Vec<u64> = Vec::new();
+    let mut levels: Vec<u64> = Vec::new();
     let mut sizes = Sample::default();
-    let (mut count, mut bytes) = (0_u64, 0_u64);
+    let (mut seen, mut bytes) = (0_u64, 0_u64);
     for entry in WalkDir::new(folder) {
         cancel.check()?;
-        let looked = entry.and_then(|entry| Ok((entry.depth(), entry.file_type(), entry.metadata()?.len())));
-        let Ok((depth, file_type, len)) = looked else {
-            left_out.unreadable += 1;
+        let looked = entry.and_then(|entry| {
+            // A directory that can't be looked into is told once, when it is opened.
+            let metadata = if entry.file_type().is_dir() { None } else { Some(entry.metadata()?) };
+            Ok((entry.depth(), entry.file_type(), metadata))
+        });
+        let Ok((depth, file_type, metadata)) = looked else {
+            remarks.unreadable += 1;
             continue;
         };
-        if file_type.is_dir() {
+        let Some(metadata) = metadata else {
             bump(&mut directories, depth);
-        } else if file_type.is_file() {
-            bump(&mut files, depth.saturating_sub(1));
-            sizes.add(len);
-            count += 1;
-            bytes = bytes.saturating_add(len);
+            continue;
+        };
+        if file_type.is_file() {
+            bump(&mut levels, depth.saturating_sub(1));
+            sizes.add(metadata.len());
+            seen += 1;
+            bytes = bytes.saturating_add(metadata.len());
+            remarks.sparse_files += u64::from(metadata.len() > 1 << 16 && metadata.blocks() * 512 < metadata.len() / 2);
+            if metadata.nlink() > 1 && known.len() < NAMES {
+                remarks.further_names += u64::from(!known.insert((metadata.dev(), metadata.ino())));
+            }
+            each(seen);
         } else {
-            left_out.not_files += 1;
+            remarks.left_out(file_type);
         }
     }
-    if count == 0 {
+    if seen == 0 {
         return Err(Error::Refused(format!("{} holds no files to take the shape of", folder.display())));
     }
     // Directories below the deepest file hold none.
-    left_out.empty_directories = directories.iter().skip(files.len()).sum();
-    directories.resize(files.len(), 0);
+    remarks.empty_directories = directories.iter().skip(levels.len()).sum();
+    directories.resize(levels.len(), 0);
     let mut table = sizes.quantiles();
     if table.last() == Some(&0) {
         table.pop();
@@ -69,18 +136,18 @@ pub fn scan(folder: &Path, name: &str, cancel: &Cancel) -> Result<(CorpusSpec, L
     let spec = CorpusSpec {
         name: name.to_owned(),
         version: 1,
-        summary: format!("the shape of a folder of {}", crate::units::files(count)),
+        summary: format!("the shape of a folder of {}", files(seen)),
         noun: "files".to_owned(),
-        files: count,
+        files: seen,
         bytes,
         sizes: SizesSpec::Quantiles(table),
-        tree: TreeSpec::Nested { directories, files },
+        tree: TreeSpec::Nested { directories, files: levels },
         content: ContentSpec::of(ContentKind::Random),
     };
     // What was scanned is what can be read back: a folder that can't be described is refused here, not when it is used.
     let text = toml::to_string(&spec).map_err(|error| Error::Internal(error.to_string()))?;
     CorpusSpec::parse(&text).map_err(|reason| Error::Refused(format!("{} can't be described: {reason}", folder.display())))?;
-    Ok((spec, left_out))
+    Ok((spec, remarks))
 }
 
 fn bump(counts: &mut Vec<u64>, depth: usize) {

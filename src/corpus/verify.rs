@@ -1,8 +1,9 @@
 //! Compares a tree with a manifest: every file read and hashed, every difference named, files that should not be there found.
 
+use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
@@ -11,12 +12,16 @@ use crossbeam_channel::{Receiver, bounded};
 use super::locate::{self, Difference, Kind};
 use super::manifest::{Listed, Manifest};
 use super::stream::CHUNK_BYTES;
+use super::times::Times;
 use crate::error::{Context, Error, Result, Side, reason};
+use crate::path_text::path_text;
 use crate::platform::{Files, Handle, Kind as FileKind, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 
 /// Differences kept in full; the rest is counted.
 const KEPT: usize = 1000;
+/// Directories are followed so deep, much deeper than any corpus goes: what lies below is named once, by its directory.
+const DEEPEST: usize = 200;
 
 /// What a comparison found.
 #[derive(Debug, Default)]
@@ -25,8 +30,8 @@ pub struct Verification {
     pub files_checked: u64,
     /// Files whose bytes are right.
     pub files_good: u64,
-    /// Files whose bytes are right but whose modification time is not (beyond the two seconds of FAT).
-    pub times_differ: u64,
+    /// The modification times of the files whose bytes are right.
+    pub times: Times,
     /// Files that differ, in path order, at most 1,000 of them.
     pub differences: Vec<Difference>,
     /// Files found that no manifest lists.
@@ -40,6 +45,13 @@ impl Verification {
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.files_checked == self.files_good
+    }
+
+    /// Takes files out of the comparison of which it is not known what they should be.
+    pub fn set_aside(&mut self, paths: &[String]) {
+        let before = self.differences.len();
+        self.differences.retain(|difference| !paths.contains(&difference.path));
+        self.files_checked -= (before - self.differences.len()) as u64;
     }
 }
 
@@ -67,18 +79,19 @@ pub fn verify(subject: Subject<'_>, manifest: &Manifest, threads: usize, counter
         _ => {}
     }
     let found = Mutex::new(Verification::default());
+    let shortage = Mutex::new(None);
     thread::scope(|scope| {
         let (send, receive) = bounded::<Listed>(4 * threads.max(1));
         let workers: Vec<_> = (0..threads.max(1))
             .map(|_| {
-                let (receive, found) = (receive.clone(), &found);
-                scope.spawn(move || compare_all(subject, &receive, found, counter, cancel))
+                let (receive, found, shortage) = (receive.clone(), &found, &shortage);
+                scope.spawn(move || compare_all(subject, &receive, found, shortage, counter, cancel))
             })
             .collect();
         drop(receive);
         for file in manifest.entries(subject.files) {
             let file = file.during("read the manifest of", Side::Source, subject.path)?;
-            // Workers end early only when cancelled.
+            // Workers end early only when cancelled, or when this machine is short of something.
             if send.send(file).is_err() {
                 break;
             }
@@ -89,6 +102,11 @@ pub fn verify(subject: Subject<'_>, manifest: &Manifest, threads: usize, counter
         }
         cancel.check()
     })?;
+    if let Some(Shortage { operation, path, error }) =
+        shortage.into_inner().map_err(|_| Error::Internal("a verifying thread ended early".to_owned()))?
+    {
+        return Err(error).during(operation, subject.side, subject.path.join(path));
+    }
     let mut found = found.into_inner().map_err(|_| Error::Internal("a verifying thread ended early".to_owned()))?;
     found.differences.sort_by(|a, b| a.path.cmp(&b.path));
     find_extra(subject, manifest, &mut found)?;
@@ -96,7 +114,14 @@ pub fn verify(subject: Subject<'_>, manifest: &Manifest, threads: usize, counter
     Ok(found)
 }
 
-fn compare_all(subject: Subject<'_>, tasks: &Receiver<Listed>, found: &Mutex<Verification>, counter: &Counter, cancel: &Cancel) {
+fn compare_all(
+    subject: Subject<'_>,
+    tasks: &Receiver<Listed>,
+    found: &Mutex<Verification>,
+    shortage: &Mutex<Option<Shortage>>,
+    counter: &Counter,
+    cancel: &Cancel,
+) {
     let mut buffer = vec![0; CHUNK_BYTES];
     for file in tasks {
         if cancel.signal().is_some() {
@@ -107,27 +132,59 @@ fn compare_all(subject: Subject<'_>, tasks: &Receiver<Listed>, found: &Mutex<Ver
         let Ok(mut found) = found.lock() else { return };
         found.files_checked += 1;
         match outcome {
-            Ok(same_time) => {
+            Ok(mtime) => {
                 found.files_good += 1;
-                found.times_differ += u64::from(!same_time);
+                found.times.add(mtime, file.meta.mtime);
             }
-            Err(difference) if found.differences.len() < KEPT => found.differences.push(*difference),
-            Err(_) => {}
+            Err(Unequal::Differs(difference)) if found.differences.len() < KEPT => found.differences.push(*difference),
+            Err(Unequal::Differs(_)) => {}
+            Err(Unequal::Shortage(first)) => {
+                if let Ok(mut shortage) = shortage.lock() {
+                    shortage.get_or_insert(first);
+                }
+                return;
+            }
         }
     }
 }
 
-/// Whether the modification time is right too, or in what the file differs.
-fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &Counter, cancel: &Cancel) -> Result<bool, Box<Difference>> {
+/// Why a file can't be called good.
+enum Unequal {
+    /// It is another one, or can't be read.
+    Differs(Box<Difference>),
+    /// This machine could not look.
+    Shortage(Shortage),
+}
+
+/// What this machine had too little for: that says nothing about a file.
+struct Shortage {
+    operation: &'static str,
+    path: PathBuf,
+    error: io::Error,
+}
+
+/// Whether an answer tells of this machine and not of the drive.
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+}
+
+/// The modification time of a file whose bytes are right, or why it can't be called good.
+fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &Counter, cancel: &Cancel) -> Result<i64, Unequal> {
     let Subject { files, tree, .. } = subject;
     let path = Path::new(&listed.meta.path);
-    let differs = |kind| Box::new(Difference::new(listed, kind));
-    let failed = |error: &io::Error| match error.kind() {
+    let differs = |kind| Unequal::Differs(Box::new(Difference::new(listed, kind)));
+    let failed = |operation, offset, error: io::Error| match error.kind() {
+        _ if is_shortage(&error) => Unequal::Shortage(Shortage { operation, path: path.to_path_buf(), error }),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => differs(Kind::Missing),
-        _ => differs(Kind::Unreadable { reason: reason(error) }),
+        _ => Unequal::Differs(Box::new(Difference { offset, ..Difference::new(listed, Kind::Unreadable { reason: reason(&error) }) })),
     };
-    let file = files.open(tree, path).map_err(|error| failed(&error))?;
-    let stat = files.stat(&file).map_err(|error| failed(&error))?;
+    // What is no file is not even opened: a device may do something when it is.
+    let stat = files.stat_at(tree, path).map_err(|error| failed("look at", None, error))?;
+    if stat.kind != FileKind::File {
+        return Err(differs(Kind::Missing));
+    }
+    let file = files.open(tree, path).map_err(|error| failed("open", None, error))?;
+    let stat = files.stat(&file).map_err(|error| failed("look at", None, error))?;
     if stat.kind != FileKind::File {
         return Err(differs(Kind::Missing));
     }
@@ -137,7 +194,7 @@ fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &C
     let mut hasher = blake3::Hasher::new();
     let mut len = 0;
     loop {
-        let read = files.read(&file, buffer).map_err(|error| Box::new(Difference { offset: Some(len), ..*failed(&error) }))?;
+        let read = files.read(&file, buffer).map_err(|error| failed("read", Some(len), error))?;
         if read == 0 || cancel.signal().is_some() {
             break;
         }
@@ -147,49 +204,56 @@ fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &C
     }
     let digest = hasher.finalize();
     if digest == listed.digest && len == listed.meta.len {
-        return Ok((stat.mtime.0 - listed.meta.mtime).abs() <= 2);
+        return Ok(stat.mtime.0);
     }
-    Err(Box::new(Difference { found_bytes: Some(len), found_digest: Some(digest), ..*differs(Kind::Changed) }))
+    Err(Unequal::Differs(Box::new(Difference { found_bytes: Some(len), found_digest: Some(digest), ..Difference::new(listed, Kind::Changed) })))
 }
 
 /// Walks the tree beside the manifest, both in bytewise order, and notes what only the tree has.
 fn find_extra(subject: Subject<'_>, manifest: &Manifest, found: &mut Verification) -> Result<()> {
     let mut listed = manifest.entries(subject.files).map(|file| file.map(|file| file.meta.path)).peekable();
-    let mut each = |path: &str| -> io::Result<()> {
-        while let Some(next) = listed.next_if(|next| next.as_ref().map_or(true, |next| next.as_bytes() < path.as_bytes())) {
+    let mut each = |path: &[u8]| -> io::Result<()> {
+        while let Some(next) = listed.next_if(|next| next.as_ref().map_or(true, |next| next.as_bytes() < path)) {
             next?;
         }
-        if listed.peek().is_none_or(|next| next.as_ref().is_ok_and(|next| next != path)) {
+        if listed.peek().is_none_or(|next| next.as_ref().is_ok_and(|next| next.as_bytes() != path)) {
             found.extra_files += 1;
             if found.extra_examples.len() < 20 {
-                found.extra_examples.push(path.to_owned());
+                found.extra_examples.push(path_text(Path::new(OsStr::from_bytes(path))));
             }
         }
         Ok(())
     };
-    walk_sorted(subject.files, subject.tree, "", &mut each).during("list", subject.side, subject.path)
+    walk_sorted(subject.files, subject.tree, b"", &mut each).during("list", subject.side, subject.path)
 }
 
 /// Visits everything that is not a directory, in bytewise order of the path; memory grows with the width of a directory only.
 /// Directories that can't be opened are left out: their files were reported as missing or unreadable.
-fn walk_sorted(files: &dyn Files, dir: &Handle, prefix: &str, each: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+fn walk_sorted(files: &dyn Files, dir: &Handle, prefix: &[u8], each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut entries = Vec::new();
     files.list(dir, &mut |entry| {
-        let name = String::from_utf8_lossy(entry.name.as_bytes()).into_owned();
         let is_dir = match entry.kind {
             Some(kind) => kind == FileKind::Directory,
             None => files.stat_at(dir, Path::new(&entry.name))?.kind == FileKind::Directory,
         };
-        entries.push((if is_dir { format!("{name}/") } else { name }, entry.name));
+        let mut name = entry.name.into_vec();
+        if is_dir {
+            name.push(b'/');
+        }
+        entries.push(name);
         Ok(())
     })?;
     entries.sort();
-    for (shown, name) in entries {
-        let path = format!("{prefix}{shown}");
-        if !shown.ends_with('/') {
-            each(&path)?;
-        } else if let Ok(below) = files.open_dir(dir, Path::new(&name)) {
-            walk_sorted(files, &below, &path, each)?;
+    for name in entries {
+        let path = [prefix, &name].concat();
+        match name.strip_suffix(b"/") {
+            None => each(&path)?,
+            Some(_) if path.iter().filter(|&&byte| byte == b'/').count() > DEEPEST => each(&path)?,
+            Some(name) => match files.open_dir(dir, Path::new(OsStr::from_bytes(name))) {
+                Ok(below) => walk_sorted(files, &below, &path, each)?,
+                Err(error) if is_shortage(&error) => return Err(error),
+                Err(_) => {}
+            },
         }
     }
     Ok(())

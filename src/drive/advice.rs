@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_usb_and_bulk_only_are_told() {
+    fn field_c18_slow_usb_and_bulk_only_are_told() {
         begins(&usb(480_000_000, Some(10_000_000_000), "2.10", "uas", Some(true)), &["This is a USB 3 device"]);
         begins(&usb(480_000_000, None, "2.10", "usb-storage", Some(true)), &["It runs as USB 2 (480", "The device can do USB Attached"]);
         begins(&usb(5_000_000_000, Some(10_000_000_000), "3.20", "uas", None), &["The device can do 10 Gbit/s and the link runs at 5 Gbit/s"]);

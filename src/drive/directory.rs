@@ -4,14 +4,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::{marker, workspace};
+use crate::path_text::path_text;
 use crate::platform::{Files, Handle, Host, Kind};
 use crate::{Context, Error, Result, Side};
 
 /// A path as it is shown to a person: in quotes, with escapes, where it holds what could not be seen.
 pub(super) fn shown(path: &Path) -> String {
-    let text = path.to_string_lossy();
+    let text = path_text(path);
     let is_plain = !text.is_empty() && text.trim() == text && !text.chars().any(char::is_control);
-    if is_plain { text.into_owned() } else { format!("{text:?}") }
+    if is_plain { text } else { format!("{text:?}") }
 }
 
 /// Opens a directory of the user's and resolves its path.

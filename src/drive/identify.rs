@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::device::{self, Device, DeviceNumber, Lookup, Transport};
 use super::mounts::{self, Mount};
+use crate::path_text::path_text;
 use crate::platform::{Files, Host};
 use crate::{Context, Result, Side};
 
@@ -185,7 +186,7 @@ impl fmt::Display for Drive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fs_type = self.mount.as_ref().map_or("unknown file system", |mount| mount.fs_type.as_str());
         let source = self.mount.as_ref().map(|mount| mount.source.to_string_lossy()).unwrap_or_default();
-        write!(f, "{} ", self.path.display())?;
+        write!(f, "{} ", path_text(&self.path))?;
         match self.medium {
             Medium::Block => {
                 let each = |value: &dyn Fn(&Device) -> String| self.devices.iter().map(value).collect::<Vec<_>>().join(" + ");

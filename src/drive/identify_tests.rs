@@ -204,7 +204,7 @@ fn an_encrypted_volume_is_counted_where_its_disk_is() {
 }
 
 #[test]
-fn what_lies_on_no_device_is_named() {
+fn field_c18_what_lies_on_no_device_is_named() {
     let mut machine = Machine::with_virtual_system();
     machine.mount("0:23", "/dev/shm", "tmpfs", "tmpfs");
     machine.mount("0:51", "/mnt/far", "fuse.sshfs", "me@host:/srv");

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_of_a_usb_drive_is_recognised() {
+    fn field_c13_trouble_of_a_usb_drive_is_recognised() {
         let names = names_of("sdb", (8, 16), STICK);
         for (text, event) in [
             ("usb 2-1.4: reset SuperSpeed USB device number 5 using xhci_hcd", "reset"),

@@ -62,6 +62,35 @@ pub struct Moved {
     pub busiest: Option<String>,
 }
 
+/// The threads of this process, and of the programs that it started, that sleep in the kernel and can't be woken (state D), with how often each went to sleep so
+/// far: one with the same number as before sleeps the same sleep.
+#[must_use]
+pub fn sleepers(host: &Host) -> BTreeMap<u32, u64> {
+    /// A program that starts others without end is not followed without end.
+    const PROCESSES: usize = 100;
+    let mut found = BTreeMap::new();
+    let mut processes = vec!["self".to_owned()];
+    let mut next = 0;
+    while let Some(process) = processes.get(next).cloned() {
+        next += 1;
+        for thread in host.names(format!("/proc/{process}/task")) {
+            let about = format!("/proc/{process}/task/{thread}");
+            if let Some(children) = host.fact(format!("{about}/children")).filter(|_| processes.len() < PROCESSES) {
+                processes.extend(children.split_ascii_whitespace().map(str::to_owned));
+            }
+            let asleep = host.fact(format!("{about}/status")).as_deref().and_then(asleep);
+            found.extend(thread.parse().ok().zip(asleep));
+        }
+    }
+    found
+}
+
+/// How often a thread went to sleep, by its `status`, where it sleeps and can't be woken.
+fn asleep(status: &str) -> Option<u64> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim));
+    if field("State")?.starts_with('D') { field("voluntary_ctxt_switches")?.parse().ok() } else { None }
+}
+
 /// The fields of `/proc/PID/stat` that matter: the name, whether it is a thread of the kernel, and when it began.
 fn parse_stat(text: &str) -> Option<(String, bool, u64)> {
     // The name stands in brackets and may hold anything, brackets too.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::platform::{Handle, Kind, Stat, System};
+use crate::platform::{Handle, Kind, Stat, System, empty_file};
 use crate::units::{Bytes, count, files};
 use crate::{Error, IoFailure, Result, Side};
 
@@ -74,7 +74,7 @@ impl Removal {
     pub(super) fn leave(&mut self, path: PathBuf, operation: &'static str, source: io::Error) {
         self.left_count += 1;
         if self.left.len() < NAMED {
-            let reason = Error::Io(IoFailure { operation, side: Side::Host, path: path.clone(), source });
+            let reason = Error::Io(IoFailure { operation, side: Side::Host, path: path.clone(), offset: None, source });
             self.left.push(Left { path, reason });
         }
     }
@@ -254,7 +254,7 @@ impl Walk<'_> {
             }
             let held_open = is_held_open(&entry.name);
             pass.held_open |= held_open;
-            match files.remove_file(current, name) {
+            match self.remove_file(current, name) {
                 Ok(()) if held_open => {}
                 Ok(()) => {
                     pass.progress = true;
@@ -274,6 +274,15 @@ impl Walk<'_> {
             self.removal.leave(path, "list", error);
         }
         pass
+    }
+
+    /// Removes a file. A full file system may have no room for the note that a file is gone (btrfs); it takes the content back all the same, and then has.
+    fn remove_file(&self, dir: &Handle, name: &Path) -> io::Result<()> {
+        let files = self.system.files;
+        files.remove_file(dir, name).or_else(|error| match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) if empty_file(dir, name).is_ok() => files.remove_file(dir, name),
+            _ => Err(error),
+        })
     }
 
     /// Reports the names of files that are held open as they are now: each attempt to remove one may have changed it.

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_limit_of_fat_is_checked_to_the_byte() {
+    fn field_d07_the_file_limit_of_fat_is_checked_to_the_byte() {
         let fat = room(Some(100 * GB), None, Some(u64::from(u32::MAX)));
         assert_eq!(fat.check("x", Scale::FULL, &linear(5 * GB, 1, (1 << 32) - 1)).unwrap(), None);
         assert_eq!(
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_space_is_a_warning_and_no_obstacle() {
+    fn field_d05_unknown_space_is_a_warning_and_no_obstacle() {
         let warning = room(None, None, None).check("/mnt/share", Scale::FULL, &linear(u64::MAX, 10, 1)).unwrap();
         assert!(warning.unwrap().starts_with("/mnt/share does not say how much space it has"));
     }

@@ -161,7 +161,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_a_device_declares_is_read_at_any_rate() {
+    fn field_c18_what_a_device_declares_is_read_at_any_rate() {
         assert_eq!(declared(Some("2.10"), Some(&STORE)), Some(10_000_000_000));
         assert_eq!(declared(Some("2.10"), Some(&STORE[..22])), Some(SUPER_SPEED));
         assert_eq!(declared(Some("2.10"), Some(&STORE[..12])), None);

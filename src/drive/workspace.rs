@@ -237,7 +237,7 @@ impl<'s> Workspace<'s> {
         for ((handle, path), known) in [(&directory, &self.directory), (&top, &self.path)].into_iter().zip(self.identity) {
             if identity(&Self::look(self.system, handle, path)?) != known {
                 let source = io::Error::other("another directory is there now; was the drive exchanged or mounted again?");
-                return Err(Error::Io(IoFailure { operation: "find again", side: Side::Host, path: path.clone(), source }));
+                return Err(Error::Io(IoFailure { operation: "find again", side: Side::Host, path: path.clone(), offset: None, source }));
             }
         }
         Ok(())
@@ -614,7 +614,7 @@ fn random() -> u64 {
 
 /// The refusal of a target that is read-only or not the user's to write to; other failures as they are.
 fn read_only(error: io::Error, operation: &'static str, path: &Path) -> Error {
-    let failure = IoFailure { operation, side: Side::Target, path: path.to_owned(), source: error };
+    let failure = IoFailure { operation, side: Side::Target, path: path.to_owned(), offset: None, source: error };
     match failure.errno() {
         Some(libc::EROFS) => Error::Refused(format!("the target is read-only: {failure}")),
         Some(libc::EACCES | libc::EPERM) => Error::Refused(failure.to_string()),
@@ -627,7 +627,7 @@ fn not_ours(error: io::Error, path: &Path) -> Error {
     match error.raw_os_error() {
         Some(libc::ELOOP | libc::ENOTDIR) => Error::Refused(foreign(path, "is not a directory")),
         Some(libc::EXDEV) => Error::Refused(foreign(path, "has another file system mounted on it")),
-        _ => Error::Io(IoFailure { operation: "open", side: Side::Host, path: path.to_owned(), source: error }),
+        _ => Error::Io(IoFailure { operation: "open", side: Side::Host, path: path.to_owned(), offset: None, source: error }),
     }
 }
 

@@ -165,7 +165,7 @@ fn a_creation_that_was_killed_at_any_moment_is_completed() {
 }
 
 #[test]
-fn what_is_not_a_workspace_is_refused_and_stays_untouched() {
+fn field_j01_what_is_not_a_workspace_is_refused_and_stays_untouched() {
     let no_marker = "has no valid MARKER";
     type Case<'a> = (&'a str, &'a dyn Fn(&Place));
     let cases: [Case<'_>; 9] = [
@@ -221,7 +221,7 @@ fn fifo(path: &Path) {
 }
 
 #[test]
-fn directories_that_are_none_are_refused_by_sentence() {
+fn field_j02_directories_that_are_none_are_refused_by_sentence() {
     let place = Place::new();
     assert_eq!(refusal(Path::new("")), "the directory's name is empty: is a variable in the command not set?");
     let file = place.target.join("letter.txt");
@@ -251,7 +251,7 @@ fn directories_inside_a_workspace_are_refused() {
 }
 
 #[test]
-fn links_in_place_of_our_directories_lead_nowhere() {
+fn field_j01_links_in_place_of_our_directories_lead_nowhere() {
     let place = Place::new();
     let workspace = place.open();
     symlink(&place.outside, place.workspace().join(RUNS).join(RUN)).unwrap();
@@ -314,7 +314,7 @@ fn hostile_contents_of_a_run_are_removed_by_their_names_only() {
 }
 
 #[test]
-fn foreign_files_are_left_alone_and_named_and_keep_the_workspace() {
+fn field_j01_foreign_files_are_left_alone_and_named_and_keep_the_workspace() {
     let place = Place::new();
     let workspace = place.open();
     let run = workspace.new_run().unwrap();
@@ -338,7 +338,7 @@ fn foreign_files_are_left_alone_and_named_and_keep_the_workspace() {
 }
 
 #[test]
-fn a_tree_two_thousand_levels_deep_is_removed_in_few_descriptors() {
+fn field_f08_a_tree_two_thousand_levels_deep_is_removed_in_few_descriptors() {
     let place = Place::in_memory();
     let workspace = place.open();
     let run = workspace.new_run().unwrap();
@@ -359,7 +359,7 @@ fn a_tree_two_thousand_levels_deep_is_removed_in_few_descriptors() {
 }
 
 #[test]
-fn a_hundred_thousand_names_in_one_directory_are_removed() {
+fn field_g14_a_hundred_thousand_names_in_one_directory_are_removed() {
     let place = Place::in_memory();
     let workspace = place.open();
     let run = workspace.new_run().unwrap();
@@ -418,7 +418,7 @@ impl Drop for Mounted {
 }
 
 #[test]
-fn other_mounts_in_a_run_are_not_entered() {
+fn field_j01_other_mounts_in_a_run_are_not_entered() {
     if !may_mount() {
         return;
     }
@@ -443,7 +443,7 @@ fn other_mounts_in_a_run_are_not_entered() {
 }
 
 #[test]
-fn a_read_only_target_is_told_first_and_its_workspace_can_still_be_read() {
+fn field_c16_a_read_only_target_is_told_first_and_its_workspace_can_still_be_read() {
     if !may_mount() {
         return;
     }
@@ -463,7 +463,7 @@ fn a_read_only_target_is_told_first_and_its_workspace_can_still_be_read() {
 }
 
 #[test]
-fn the_second_to_open_a_workspace_is_refused() {
+fn field_j06_the_second_to_open_a_workspace_is_refused() {
     let place = Place::new();
     let first = place.open();
     let sentence = place.refusal();
@@ -476,7 +476,7 @@ fn the_second_to_open_a_workspace_is_refused() {
 }
 
 #[test]
-fn of_many_that_open_at_once_exactly_one_holds_the_workspace_at_a_time() {
+fn field_j06_of_many_that_open_at_once_exactly_one_holds_the_workspace_at_a_time() {
     let place = Place::new();
     let (holders, opened) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
     let order = std::sync::atomic::Ordering::SeqCst;
@@ -523,7 +523,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn a_killed_process_gives_its_locks_back_and_its_run_is_cleaned() {
+fn field_j04_a_killed_process_gives_its_locks_back_and_its_run_is_cleaned() {
     let place = Place::new();
     let before = place.around();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -626,7 +626,7 @@ fn removal_while_held_open(removals: u32) -> (Removal, u64) {
 }
 
 #[test]
-fn files_held_open_are_waited_for_and_then_reported() {
+fn field_j08_files_held_open_are_waited_for_and_then_reported() {
     let (removal, waited) = removal_while_held_open(3);
     assert!(removal.is_complete(), "{removal}");
     assert!((100_000_000..=400_000_000).contains(&waited), "{waited} ns");
@@ -636,7 +636,7 @@ fn files_held_open_are_waited_for_and_then_reported() {
 }
 
 #[test]
-fn a_medium_that_takes_a_file_but_not_its_content_is_read_only() {
+fn field_c16_a_medium_that_takes_a_file_but_not_its_content_is_read_only() {
     let place = Place::new();
     let remove_file = |dir: &Handle, name: &Path| OS.files.remove_file(dir, name);
     for (errno, code, expected) in [(libc::EROFS, 2, "the target is read-only"), (libc::EIO, 1, "cannot write to")] {
@@ -668,6 +668,33 @@ fn what_cannot_be_removed_is_named_and_the_rest_goes() {
     assert_eq!((removal.files, removal.directories, removal.left_count, removal.left.len()), (50, 0, 50, 50));
     assert!(removal.left.iter().all(|left| left.path.ends_with("bad") && left.path.exists()));
     assert!(removal.to_string().contains("50 could not be removed, the first: cannot remove "), "{removal}");
+}
+
+#[test]
+fn field_d04_a_full_file_system_gets_its_room_back_from_the_files_that_go() {
+    let place = Place::new();
+    let path = place.open().new_run().unwrap().path;
+    fs::create_dir(path.join("below")).unwrap();
+    for file in ["one", "below/two"] {
+        fs::write(path.join(file), "x").unwrap();
+    }
+    // A copier may have left other names of a user's files: they keep their content.
+    let letter = place.target.join("letter");
+    fs::write(&letter, "dear").unwrap();
+    fs::hard_link(&letter, path.join("linked")).unwrap();
+    for errno in [libc::ENOSPC, libc::EDQUOT] {
+        let remove_file = |dir: &Handle, name: &Path| {
+            let is_empty = OS.files.stat_at(dir, name)?.len == 0;
+            if is_empty { OS.files.remove_file(dir, name) } else { Err(io::Error::from_raw_os_error(errno)) }
+        };
+        let files = Replaced { remove_file: &remove_file, sync: &|| Ok(()), at_stat: &|_| () };
+        let base = OS.files.open_root(path.parent().unwrap()).unwrap();
+        let removal = remove_tree(System { files: &files, ..OS }, &base, path.parent().unwrap(), path.file_name().unwrap());
+        assert_eq!(removal.left.iter().map(|left| left.path.clone()).collect::<Vec<_>>(), [path.join("linked")], "{removal}");
+        assert!(removal.to_string().contains("linked"), "{removal}");
+        assert!(!path.join("below").exists() && !path.join("one").exists());
+    }
+    assert_eq!(fs::read(&letter).unwrap(), b"dear");
 }
 
 #[test]

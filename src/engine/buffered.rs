@@ -15,6 +15,7 @@ impl FileEngine for Buffered {
     fn copy(&self, trees: Trees<'_>, path: &Path, calls: &mut Calls<'_>, buffer: &mut Vec<u8>) -> Result<u64> {
         let pair = trees.open_pair(path, calls)?;
         let moved = read_and_write(trees, path, &pair, 0, calls, buffer)?;
+        trees.is_whole(path, &pair, moved)?;
         trees.close_pair(path, pair, calls)?;
         Ok(moved)
     }
@@ -54,8 +55,10 @@ pub(super) fn read_and_write(
     buffer.resize(PIECE, 0);
     while moved < pair.len {
         trees.cancel.check()?;
-        let read = calls.time(Op::Read, || trees.files.read(&pair.from, buffer));
-        let read = read.during("read", Side::Source, trees.source_path.join(path))?;
+        // No further than its length was at the beginning: a file that grows meanwhile is copied as it was found.
+        let piece = usize::try_from(pair.len - moved).map_or(PIECE, |left| left.min(PIECE));
+        let read = calls.time(Op::Read, || trees.files.read(&pair.from, &mut buffer[..piece]));
+        let read = read.during_at(moved, "read", Side::Source, trees.source_path.join(path))?;
         calls.reads += 1;
         calls.read_bytes += read as u64;
         if read == 0 {
@@ -64,7 +67,7 @@ pub(super) fn read_and_write(
         if let Some(number) = trees.fresh {
             renew(&mut buffer[..read], number, pair.inode, moved);
         }
-        trees.write_all(path, &pair.to, &buffer[..read], calls)?;
+        trees.write_all(path, &pair.to, moved, &buffer[..read], calls)?;
         moved += read as u64;
     }
     Ok(moved)

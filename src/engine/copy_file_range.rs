@@ -23,7 +23,8 @@ impl FileEngine for CopyFileRange {
         let mut moved = 0;
         while moved < pair.len {
             trees.cancel.check()?;
-            let answer = calls.time(Op::Transfer, || trees.files.copy_range(&pair.from, &pair.to, PIECE));
+            let piece = usize::try_from(pair.len - moved).map_or(PIECE, |left| left.min(PIECE));
+            let answer = calls.time(Op::Transfer, || trees.files.copy_range(&pair.from, &pair.to, piece));
             match answer {
                 // Some file systems answer 0 for files that have content: reading tells whether the file ended.
                 Ok(0) => {
@@ -43,9 +44,10 @@ impl FileEngine for CopyFileRange {
                     moved = read_and_write(trees, path, &pair, moved, calls, buffer)?;
                     break;
                 }
-                Err(error) => return Err(error).during("copy within the system to", Side::Target, trees.target_path.join(path)),
+                Err(error) => return Err(error).during_at(moved, "copy within the system to", Side::Target, trees.target_path.join(path)),
             }
         }
+        trees.is_whole(path, &pair, moved)?;
         trees.close_pair(path, pair, calls)?;
         Ok(moved)
     }

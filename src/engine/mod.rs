@@ -5,12 +5,13 @@ mod command;
 mod copy_file_range;
 mod null;
 
+use std::io;
 use std::path::Path;
 
 use crate::corpus::FileMeta;
 use crate::error::{Context, Error, Result, Side};
 use crate::measure::calls::{Calls, Op};
-use crate::platform::{Files, Handle};
+use crate::platform::{Files, Handle, Kind, is_unsupported};
 use crate::progress::{Cancel, Counter};
 use crate::workload::samples::FileLog;
 
@@ -18,6 +19,8 @@ pub use command::Command;
 
 /// So much of a file is asked for before its copy is made, so that the drive works meanwhile; the rest is left to the system's own reading ahead.
 const NEEDED: u64 = 4 << 20;
+/// What a file's owner may do while it is being written; the permissions of its source come last.
+const OWNER: u32 = 0o600;
 
 /// The two ends of a copy and what is shared while it runs.
 #[derive(Clone, Copy)]
@@ -141,10 +144,15 @@ impl Trees<'_> {
         let Self { files, source, target, .. } = self;
         let from = calls.time(Op::Open, || files.open(source, path)).during("open", Side::Source, self.source_path.join(path))?;
         let stat = calls.time(Op::Metadata, || files.stat(&from)).during("look at", Side::Source, self.source_path.join(path))?;
+        if stat.kind != Kind::File {
+            let foreign = io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file: something else was put in its place");
+            return Err(foreign).during("copy", Side::Source, self.source_path.join(path));
+        }
         // Advice only: what cp gives, and the first bytes asked for at once, since a whole piece is waited for before any of it is written.
         let _ = calls.time(Op::Metadata, || files.advise_sequential(&from));
         let _ = calls.time(Op::Asking, || files.advise_needed(&from, stat.len.min(NEEDED)));
-        let to = calls.time(Op::Create, || files.create(target, path, stat.mode)).during("create", Side::Target, self.target_path.join(path))?;
+        let mode = stat.mode | OWNER;
+        let to = calls.time(Op::Create, || files.create(target, path, mode)).during("create", Side::Target, self.target_path.join(path))?;
         Ok(Pair { from, to, inode: stat.inode, mode: stat.mode, mtime: stat.mtime, len: stat.len })
     }
 
@@ -155,27 +163,47 @@ impl Trees<'_> {
         calls.time(Op::Close, || self.files.close(from)).during("close", Side::Source, self.source_path.join(path))
     }
 
-    /// Gives a new file its time and permissions and closes it.
+    /// Gives a new file its time and then its permissions, which may take away the right to write to it, and closes it. A file system that keeps neither
+    /// has the data all the same: that is counted, not failed.
     fn finish_target(self, path: &Path, file: Handle, mode: u32, mtime: (i64, u32), calls: &mut Calls<'_>) -> Result<()> {
         let Self { files, target_path, umask, .. } = self;
-        if mode & umask != 0 {
-            calls.time(Op::Metadata, || files.set_mode(&file, mode)).during("set the permissions of", Side::Target, target_path.join(path))?;
+        let mut is_kept = true;
+        let mut set = |answer: io::Result<()>, operation: &'static str| match answer {
+            Err(error) if is_unsupported(&error) => {
+                is_kept = false;
+                Ok(())
+            }
+            answer => answer.during(operation, Side::Target, target_path.join(path)),
+        };
+        set(calls.time(Op::Metadata, || files.set_mtime(&file, mtime)), "set the time of")?;
+        if mode & umask != 0 || mode & OWNER != OWNER {
+            set(calls.time(Op::Metadata, || files.set_mode(&file, mode)), "set the permissions of")?;
         }
-        calls.time(Op::Metadata, || files.set_mtime(&file, mtime)).during("set the time of", Side::Target, target_path.join(path))?;
+        calls.metadata_lost += u64::from(!is_kept);
         calls.time(Op::Close, || files.close(file)).during("close", Side::Target, target_path.join(path))
     }
 
-    /// Writes all of `data`, however little the system takes at a time.
-    fn write_all(self, path: &Path, file: &Handle, mut data: &[u8], calls: &mut Calls<'_>) -> Result<()> {
+    /// A source that ended before its length was reached was cut meanwhile: what was copied of it is no copy.
+    fn is_whole(self, path: &Path, pair: &Pair, moved: u64) -> Result<()> {
+        if moved == pair.len {
+            return Ok(());
+        }
+        let cut = io::Error::new(io::ErrorKind::UnexpectedEof, format!("it ended after {moved} of {} bytes: was it changed meanwhile?", pair.len));
+        Err(cut).during("read", Side::Source, self.source_path.join(path))
+    }
+
+    /// Writes all of `data`, which belongs at `offset`, however little the system takes at a time.
+    fn write_all(self, path: &Path, file: &Handle, mut offset: u64, mut data: &[u8], calls: &mut Calls<'_>) -> Result<()> {
         while !data.is_empty() {
             let written = calls.time(Op::Write, || self.files.write(file, data)).and_then(|written| match written {
-                0 => Err(std::io::ErrorKind::WriteZero.into()),
+                0 => Err(io::ErrorKind::WriteZero.into()),
                 written => Ok(written),
             });
-            let written = written.during("write to", Side::Target, self.target_path.join(path))?;
+            let written = written.during_at(offset, "write to", Side::Target, self.target_path.join(path))?;
             calls.writes += 1;
             calls.written_bytes += written as u64;
             self.counter.add_bytes(written as u64);
+            offset += written as u64;
             data = &data[written..];
         }
         Ok(())
@@ -216,7 +244,7 @@ impl<'a> TargetWriter<'a> {
             Some(handle) => handle,
             None => calls.time(Op::Create, || files.create(target, path, MODE)).during("create", Side::Target, target_path.join(path))?,
         };
-        self.trees.write_all(path, &handle, data, calls)?;
+        self.trees.write_all(path, &handle, offset, data, calls)?;
         if offset + data.len() as u64 == file.len {
             self.trees.finish_target(path, handle, MODE, (file.mtime, 0), calls)
         } else {

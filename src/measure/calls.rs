@@ -84,13 +84,15 @@ pub struct Calls<'a> {
     pub written_bytes: u64,
     /// Flush calls made.
     pub flushes: u64,
+    /// Files whose time or permissions the file system refused to keep.
+    pub metadata_lost: u64,
 }
 
 impl<'a> Calls<'a> {
     /// No calls yet.
     #[must_use]
     pub fn new(clock: &'a dyn Clock) -> Self {
-        Self { clock, groups: Vec::new(), latencies: Vec::new(), reads: 0, read_bytes: 0, writes: 0, written_bytes: 0, flushes: 0 }
+        Self { clock, groups: Vec::new(), latencies: Vec::new(), reads: 0, read_bytes: 0, writes: 0, written_bytes: 0, flushes: 0, metadata_lost: 0 }
     }
 
     /// Makes one call and counts its time.
@@ -145,6 +147,7 @@ impl<'a> Calls<'a> {
         self.writes += other.writes;
         self.written_bytes += other.written_bytes;
         self.flushes += other.flushes;
+        self.metadata_lost += other.metadata_lost;
     }
 
     /// The time in calls, by group.

@@ -33,3 +33,17 @@ pub(super) fn grant_owner(dir: &Handle, name: &Path) -> io::Result<()> {
     // The only name of a directory that is held but not open, and that cannot be swapped meanwhile.
     Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", fd.as_raw_fd()), mode)?)
 }
+
+/// Takes the content of a file, so that a file system without room for anything gets some. A file that has another name too stays as it is: that name may be a user's.
+///
+/// # Errors
+/// What the system answered; `InvalidInput` for what is no file, or has another name.
+pub fn empty_file(dir: &Handle, name: &Path) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))?;
+    let stat = rustix::fs::fstat(&file)?;
+    if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile || stat.st_nlink > 1 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(retry_on_intr(|| rustix::fs::ftruncate(&file, 0))?)
+}

@@ -50,6 +50,7 @@ impl Clock for OsClock {
 pub struct FakeClock {
     now: AtomicU64,
     suspended: AtomicU64,
+    set_back: AtomicU64,
     step: u64,
 }
 
@@ -69,6 +70,11 @@ impl FakeClock {
     pub fn suspend(&self, duration: Duration) {
         self.suspended.fetch_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);
     }
+
+    /// Lets somebody set the wall clock back: the others do not move.
+    pub fn set_wall_back(&self, duration: Duration) {
+        self.set_back.fetch_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
 }
 
 impl Clock for FakeClock {
@@ -81,7 +87,8 @@ impl Clock for FakeClock {
     }
 
     fn wall(&self) -> jiff::Timestamp {
-        jiff::Timestamp::from_nanosecond(i128::from(self.now.load(Ordering::SeqCst))).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+        let ns = i128::from(self.boot_ns()) - i128::from(self.set_back.load(Ordering::SeqCst));
+        jiff::Timestamp::from_nanosecond(ns).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
     }
 
     fn sleep(&self, duration: Duration) {

@@ -78,6 +78,12 @@ registry! {
         "The drive's fast cache was full. Before that point it is as fast as the first part, after it only as fast as the last.";
     POSITION_DIFFERS = "position-differs", Note, "The runs worked at different places of the drive",
         "On drives that turn, outer tracks are faster than inner ones; on flash it seldom matters.";
+    SOURCE_CHANGED = "source-changed", Invalid, "The source was changed while it was copied",
+        "Some other program wrote to it. The copy can't be compared with what the source was, and says nothing about a drive: measure again when nothing writes there.";
+    ATTRIBUTES_LOST = "attributes-lost", Note, "The target does not keep all attributes of a file",
+        "The data are there. Without times or permissions the copier did a little less than on a file system that keeps them.";
+    CLOCK_SET = "clock-set", Note, "The wall clock was set during the measurement",
+        "Durations come from another clock and stand; dates in this record can't be compared with each other.";
     HOST_COLD_ONLY = "host-cold-only", Note, "This machine's caches were cold; the drive's own cache cannot be seen",
         "A drive may answer from its own memory what it was just given. Large corpora make it matter little.";
 }

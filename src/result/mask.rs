@@ -1,5 +1,6 @@
 //! Takes out of a record what says whose machine it was: names of user and host, serial numbers, home directories.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde_json::Value;
@@ -119,16 +120,23 @@ fn mask_value(value: &mut Value, identity: &Identity) {
     }
 }
 
-/// The command that removes everything of copysim's from a directory, for a shell.
+/// The command that removes everything of copysim's from a directory, for a shell. Bytes that are no text are made by `printf`, which every shell has.
 #[must_use]
 pub fn clean_command(directory: &Path) -> String {
-    format!("copysim clean {}", escape(&directory.display().to_string()))
+    let mut command = "copysim clean ".to_owned();
+    for chunk in directory.as_os_str().as_bytes().utf8_chunks() {
+        command.push_str(&escape(chunk.valid()));
+        command.extend(chunk.invalid().iter().map(|byte| format!("\"$(printf '\\{byte:03o}')\"")));
+    }
+    command
 }
 
 /// A text as one word of a shell: a backslash before each character that means something to it. Sign by sign, so that what is masked can be found in it.
 fn escape(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | ':' | '@' | '%' | '=');
-    text.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
+    // A backslash before the end of a line would take it away.
+    let sign = |c: char| if c == '\n' { "'\n'".to_owned() } else { ["\\", ""][usize::from(plain(c))].to_owned() + c.encode_utf8(&mut [0; 4]) };
+    text.chars().map(sign).collect()
 }
 
 /// `server:/export`, `user@server:directory` and `//server/share` without the server and the user.

@@ -26,7 +26,7 @@ const PROBE_TIME: Duration = Duration::from_secs(20);
 /// How long all of a plan takes at the rate of a note, ns: staging, and for every run copying, flushing, comparing and settling.
 #[must_use]
 pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
-    let at_rate = |bytes: u64| (u128::from(bytes) * u128::from(rate.durable_ns) / u128::from(rate.bytes.max(1))) as u64;
+    let at_rate = |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(rate.durable_ns) / u128::from(rate.bytes.max(1))).unwrap_or(u64::MAX);
     let timed: u64 = plan.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
     // A drive that is copied to itself reads as much as it writes; comparing reads it once more.
     let passes = if plan.stages_on_target() { 2 } else { 1 } + u64::from(plan.options.verify);

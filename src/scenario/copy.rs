@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::changed;
 use super::course;
 use super::events::Event;
 use super::evidence::{Copier, Observed, Origin, conclude};
+use super::kept;
 use super::layout::Layout;
 use super::options::Options;
 use super::record;
@@ -20,9 +22,10 @@ use crate::corpus::verify::{Subject, Verification, verify};
 use crate::drive::RunDir;
 use crate::engine::{Engine, Trees};
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::ignore_unsupported;
 use crate::progress::Counter;
-use crate::result::{self, Flag, Phase, PhaseStatus, Severity, SourceKind};
+use crate::result::{self, Flag, Phase, PhaseStatus, Severity, SourceKind, flags};
 use crate::units::{Bytes, count, files};
 use crate::workload::copy::{copy_tree, write_generated};
 use crate::workload::samples::FileLog;
@@ -44,10 +47,17 @@ pub enum CopySource<'a> {
 }
 
 impl CopySource<'_> {
-    fn manifest(&self) -> &Manifest {
+    pub(super) fn manifest(&self) -> &Manifest {
         match self {
             Self::Staged { staged, .. } => &staged.manifest,
             Self::Generated(manifest) => manifest,
+        }
+    }
+
+    fn staged(&self) -> Option<&Staged> {
+        match self {
+            Self::Staged { staged, .. } => Some(staged),
+            Self::Generated(_) => None,
         }
     }
 
@@ -138,6 +148,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     record::window(job, &timed, phase);
     traced::record(&watched, &timed, phase);
     course::tell(&timed, watched.target.id, phase);
+    watched.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
     if let Some(cache) = &cache {
         phase.cache = Some(record::cache(cache));
     }
@@ -151,14 +162,38 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     (phase.window.quiet_ns, phase.window.quiet_reason) = watched.quiet(&timed);
     let layout = Layout::sample(system.files, &run.dir, job.from.manifest());
     phase.layout = Some(record::layouts(job, &layout));
-    let verification = if !options.verify || !engine.moves_bytes() || job.fresh.is_some() { None } else { Some(compare(job)?) };
+    if engine.moves_bytes() {
+        kept::tell(job, timed.done.calls.metadata_lost, phase);
+    }
+    let mut verification = if !options.verify || !engine.moves_bytes() || job.fresh.is_some() { None } else { Some(compare(job)?) };
+    let changed = source_changed(job, verification.as_mut())?;
     phase.integrity = verification.as_ref().map(record::integrity);
     let seen = observed(job, &timed, cache, baseline_bytes_per_s, &layout, verification.as_ref(), phase);
     draw_conclusions(&seen, job, phase);
+    if !changed.is_empty() {
+        phase.flags.push(flags::SOURCE_CHANGED.flag(None, None));
+    }
     match verification.filter(|verification| !verification.is_good()) {
         Some(bad) => Err(differ(job, &bad)),
-        None => Ok(()),
+        None => job.from.staged().map_or(Ok(()), |staged| changed::fail(staged, &changed)),
     }
+}
+
+/// The files of the source that somebody changed meanwhile. Such files are no part of the comparison: there is nothing that they should be.
+fn source_changed(job: &Job<'_>, verification: Option<&mut Verification>) -> Result<Vec<String>> {
+    let Some(staged) = job.from.staged() else { return Ok(Vec::new()) };
+    let Watched { system, cancel, .. } = job.watched;
+    let changed = match &verification {
+        // What the copy holds is right, whatever became of its source.
+        Some(found) if found.is_good() => return Ok(Vec::new()),
+        Some(found) => changed::changed(system.files, staged, &|path| found.differences.iter().any(|difference| difference.path == path), cancel)?,
+        None if job.fresh.is_some() || !job.engine.moves_bytes() => return Ok(Vec::new()),
+        None => changed::changed(system.files, staged, &|_| true, cancel)?,
+    };
+    if let Some(found) = verification {
+        found.set_aside(&changed);
+    }
+    Ok(changed)
 }
 
 fn window<'a>(job: &Job<'a>) -> Result<Timed<'a>> {
@@ -215,7 +250,7 @@ fn compare(job: &Job<'_>) -> Result<Verification> {
 fn differ(job: &Job<'_>, found: &Verification) -> Error {
     let bad = found.files_checked - found.files_good;
     let first = found.differences.first().map(locate::Difference::sentence).unwrap_or_default();
-    Error::Differ(format!("{} of {} of the copy in {} differ: {first}", count(bad), files(found.files_checked), job.run.path.display()))
+    Error::Differ(format!("{} of {} of the copy in {} differ: {first}", count(bad), files(found.files_checked), path_text(&job.run.path)))
 }
 
 /// What was seen of the copy.

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_and_messages_are_flags_with_their_place() {
+    fn field_c13_stalls_and_messages_are_flags_with_their_place() {
         let gap = Gap { from_ns: 3_000 * MS, to_ns: 5_100 * MS };
         let stalls = stall::Stalls { count: 1, longest_ns: gap.ns(), total_ns: gap.ns(), longest: vec![gap] };
         let (curve, flags) = course(&timeline("d0", |_| 200.0), "d0", &busy(1.0), &Seen { stalls, ..seen() });

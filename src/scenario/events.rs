@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::drive::pulse::Pulse;
 use crate::progress::Counter;
+use crate::result::{Document, Phase};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -22,8 +24,18 @@ pub enum Event {
     },
     /// The piece of work is over, well or not.
     Ends,
-    /// Something is waited for: "waiting until the drive is idle".
+    /// Something is waited for: "removing what was written".
     Waits(String),
+    /// A drive that does nothing is waited for: "waiting until the drive is quiet".
+    Idles(String),
+    /// The piece of work is done, and the flush of what it wrote is waited for.
+    Flushes,
+    /// The drives on which everything happens from now on.
+    On(Vec<Arc<Pulse>>),
+    /// The record as it is now.
+    SoFar(Box<Document>),
+    /// The phase under way, as it stands in the record if nothing more comes.
+    UnderWay(Box<Phase>),
 }
 
 /// Who watches.

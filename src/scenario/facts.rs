@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::Result;
 use crate::drive::{Device, Drive, Medium, Transport, advice, health};
+use crate::path_text::path_text;
 use crate::platform::{Host, Space, System};
 use crate::result::{self, Copysim, Document, DriveKind, Health};
 
@@ -21,11 +22,11 @@ pub fn drives(host: &Host, space: Space, drive: &Drive, id: &str, host_id: &str)
     let fill_percent = space.total_bytes.zip(space.available_bytes).and_then(fill).and_then(|percent| u8::try_from(percent).ok());
     let mount = drive.mount.as_ref();
     let mut all = vec![result::Drive {
-        path: Some(drive.path.display().to_string()),
-        mount_point: mount.map(|mount| mount.point.display().to_string()),
+        path: Some(path_text(&drive.path)),
+        mount_point: mount.map(|mount| path_text(&mount.point)),
         fs_type: mount.map(|mount| mount.fs_type.clone()),
         mount_options: mount.map(|mount| mount.options.clone()),
-        source: mount.map(|mount| mount.source.to_string_lossy().into_owned()).filter(|source| !source.is_empty()),
+        source: mount.map(|mount| path_text(mount.source.as_ref())).filter(|source| !source.is_empty()),
         uuid: drive.uuid.clone(),
         fill_percent,
         link_bytes_per_s: drive.link_bytes_per_s(),
@@ -89,11 +90,7 @@ pub fn shared(drives: &[Drive]) -> Vec<String> {
                 )),
                 Some(false) => {}
                 None => unknown.extend(
-                    [drive, other]
-                        .map(|drive| drive.path.display().to_string())
-                        .into_iter()
-                        .filter(|path| !unknown.contains(path))
-                        .collect::<Vec<_>>(),
+                    [drive, other].map(|drive| path_text(&drive.path)).into_iter().filter(|path| !unknown.contains(path)).collect::<Vec<_>>(),
                 ),
             }
         }

@@ -1,7 +1,9 @@
 //! Scenarios: from the spec to the plan, from the plan to the record. `spec → plan → stage → run`, and events for those who watch.
 
+pub mod account;
 pub mod catalogue;
 pub mod ceiling;
+mod changed;
 pub mod consent;
 pub mod copy;
 pub(crate) mod course;
@@ -9,6 +11,7 @@ pub mod events;
 pub mod evidence;
 pub mod facts;
 pub mod fill;
+mod kept;
 pub mod layout;
 pub mod memory;
 pub mod needs;
@@ -21,5 +24,6 @@ pub mod run;
 pub mod spec;
 pub mod stage;
 mod traced;
+pub(crate) mod wall;
 pub mod window;
 mod witness;

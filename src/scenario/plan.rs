@@ -137,7 +137,7 @@ impl Plan {
             }
             (true, Some(source)) => {
                 let source = resolve_directory(host, system, source, Side::Source)?;
-                if source == target {
+                if source == target || is_one_directory(system, &source, &target)? {
                     return Err(Error::Refused(format!("{} is source and target at once: name two directories", source.display())));
                 }
                 let drive = Box::new(Drive::identify(host, system.files, &source)?);
@@ -207,6 +207,15 @@ fn resolve_directory(host: &Host, system: System<'_>, path: &Path, side: Side) -
     }
     let absolute = std::path::absolute(path).during("resolve", side, path)?;
     Ok(host.resolve(&absolute).unwrap_or(absolute))
+}
+
+/// Whether two paths lead to one directory, by whichever links and mounts.
+fn is_one_directory(system: System<'_>, one: &Path, other: &Path) -> Result<bool> {
+    let identity = |path: &Path| -> Result<_> {
+        let stat = system.files.open_root(path).and_then(|dir| system.files.stat(&dir)).during("look at", Side::Host, path)?;
+        Ok((stat.device, stat.inode))
+    };
+    Ok(identity(one)? == identity(other)?)
 }
 
 /// What among the choices can't write a corpus that is made meanwhile.

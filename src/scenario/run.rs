@@ -2,37 +2,37 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::account;
 use super::ceiling;
 use super::consent;
 use super::copy::{self, CopySource, Job};
 use super::events::{Event, Observer};
-use super::evidence::{compare_control, compare_places, compare_runs};
 use super::facts;
 use super::fill;
 use super::memory;
-use super::options::{Recorded, State};
-
+use super::options::State;
 use super::plan::{Plan, PlannedPhase, Source};
 use super::prepare;
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
+use super::wall::WallClock;
 use super::window::{DriveCounters, Place, Watched};
-use crate::cache::evict::Wanted;
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
 use crate::drive::block_trace::{self, Reads};
+use crate::drive::pulse::Pulse;
 use crate::drive::space::Room;
-use crate::drive::{Drive, DriveLock, Medium, Removal, RunDir, Workspace};
+use crate::drive::{Drive, DriveLock, Removal, RunDir, Workspace};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::{Host, System, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
-use crate::result::mask::clean_command;
-use crate::result::{self, Aftermath, Answer, Document, Kept, Phase, PhaseKind, PhaseStatus, Roles, Severity, Status, summary};
+use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseKind, PhaseStatus, summary};
 use crate::units::{Bytes, files};
-use crate::workload::copy::Order;
 use crate::workload::samples::FileLog;
 
 /// How long a drive must have been idle after what made it dirty was removed.
@@ -62,115 +62,29 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
     let mut document = Document::begin(id, started_at, copysim);
     document.label.clone_from(&plan.options.label);
     document.hosts.push(crate::drive::host::read(around.host, "h0", plan.options.identify));
-    describe(plan, around, &mut document);
+    account::describe(plan, around, &mut document);
+    let wall = WallClock::look(clock);
     let mut outcome = Bench::carry_out(plan, around, &mut document, began_ns);
     facts::after(around.host, &plan.target_drive, "d0", &mut document.drives);
     if let Source::Directory(_, drive) = &plan.source {
         facts::after(around.host, drive, "d1", &mut document.drives);
     }
-    document.flags.extend(compare(plan, &document));
-    document.flags.extend(of_preparations(&document));
+    document.flags.extend(account::compare(plan, &document));
+    document.flags.extend(account::of_preparations(&document));
+    document.flags.extend(wall.flag(clock));
     document.summary = summary::summarise(&document);
-    conclude(&mut document, &outcome, plan.runs, plan.options.strict);
-    if !was_begun(&document, &outcome) {
+    account::conclude(&mut document, &outcome, plan.runs, plan.options.strict);
+    if !account::was_begun(&document, &outcome) {
         return (document, outcome);
     }
     if let Err(failure) = (around.save)(&document) {
         // A lost record is a failure of its own, unless there was one already.
         if outcome.is_ok() {
             outcome = Err(failure);
-            conclude(&mut document, &outcome, plan.runs, plan.options.strict);
+            account::conclude(&mut document, &outcome, plan.runs, plan.options.strict);
         }
     }
     (document, outcome)
-}
-
-/// What follows from all runs together. Of several phases none is compared: the first of one comes after the last of another.
-fn compare(plan: &Plan, document: &Document) -> Vec<result::Flag> {
-    let [only] = plan.phases.as_slice() else { return Vec::new() };
-    let phases = || document.runs.iter().flat_map(|run| &run.phases).filter(|phase| phase.status == PhaseStatus::Ok);
-    let of_kind = |kind| phases().filter(move |phase| phase.kind == kind);
-    let durable: Vec<u64> = of_kind(only.kind).filter_map(|phase| phase.window.durable_ns).collect();
-    let mut flags = compare_runs(&durable);
-    let places: Vec<u64> = of_kind(only.kind).filter_map(|phase| phase.layout?.copy?.mean_place_bytes).collect();
-    flags.extend(compare_places(&places, plan.space.total_bytes));
-    flags.extend(compare_control(&durable, of_kind(PhaseKind::Control).find_map(|phase| phase.window.durable_ns)));
-    flags
-}
-
-/// What is to be said of the drive's state is said of all that was measured in it, once.
-fn of_preparations(document: &Document) -> Vec<result::Flag> {
-    let phases = document.runs.iter().flat_map(|run| &run.phases).filter(|phase| phase.kind == PhaseKind::Precondition);
-    let mut flags: Vec<result::Flag> = Vec::new();
-    for flag in phases.flat_map(|phase| &phase.flags) {
-        if flags.iter().all(|said| said.code != flag.code) {
-            flags.push(flag.clone());
-        }
-    }
-    flags
-}
-
-/// Whether there is anything to keep: what was refused before a run leaves no record.
-#[must_use]
-pub fn was_begun(document: &Document, outcome: &Result<()>) -> bool {
-    !document.runs.is_empty() || !matches!(outcome, Err(Error::Refused(_)))
-}
-
-/// Whether a flag says that a figure is no measure of the drive.
-fn has_invalid(document: &Document) -> bool {
-    let of_phases = document.runs.iter().flat_map(|run| &run.phases).flat_map(|phase| &phase.flags);
-    of_phases.chain(&document.flags).any(|flag| flag.severity == Severity::Invalid)
-}
-
-fn conclude(document: &mut Document, outcome: &Result<()>, planned: u32, strict: bool) {
-    (document.status, document.exit_code, document.error) = match outcome {
-        Ok(()) if document.runs.len() < planned as usize => (Status::Interrupted, Some(0), Some("--max-time was over".to_owned())),
-        Ok(()) => (Status::Complete, Some(if strict && has_invalid(document) { 3 } else { 0 }), None),
-        Err(error @ Error::Interrupted(_)) => (Status::Interrupted, Some(error.exit_code()), Some(error.to_string())),
-        Err(error) => (Status::Failed, Some(error.exit_code()), Some(error.to_string())),
-    };
-}
-
-fn describe(plan: &Plan, around: Around<'_>, document: &mut Document) {
-    let drives = |drive: &Drive, id: &str| facts::drives(around.host, facts::space(around.system, drive), drive, id, "h0");
-    document.drives = drives(&plan.target_drive, "d0");
-    let source = match &plan.source {
-        Source::Target => Some("d0"),
-        Source::Directory(_, drive) => {
-            document.drives.extend(drives(drive, "d1"));
-            Some("d1")
-        }
-        Source::Memory(path) => {
-            let mut drive = result::Drive::unknown("d1", "h0");
-            (drive.path, drive.kind) = (Some(path.display().to_string()), result::DriveKind::Memory);
-            document.drives.push(drive);
-            Some("d1")
-        }
-        Source::Generated => None,
-    };
-    let options = Recorded {
-        engine: &plan.options.engine,
-        threads: plan.options.threads,
-        order: if plan.options.order == Order::Manifest { "manifest" } else { "readdir" },
-        cache: match plan.options.cache {
-            Wanted::Cold => "cold",
-            Wanted::Warm => "warm",
-            Wanted::AsIs => "as-is",
-        },
-        fill_percent: plan.fill_percent,
-        state: plan.options.state.as_str(),
-        control: plan.options.control,
-        evidence: plan.options.evidence,
-        settle_s: plan.options.settle_time().as_secs_f64(),
-        verify: plan.options.verify,
-    };
-    document.scenarios.push(result::Scenario {
-        name: plan.scenario.name.clone(),
-        spec_digest: plan.spec_digest.to_hex().to_string(),
-        spec: serde_json::json!({ "scenario": plan.scenario, "options": options, "runs": plan.runs }),
-        scale_percent: plan.options.scale,
-        roles: Roles { source: source.map(str::to_owned), target: Some("d0".to_owned()) },
-    });
 }
 
 /// A corpus ready to be copied.
@@ -179,6 +93,22 @@ enum Ready {
     OnSource(Box<Staged>),
     InMemory(Box<Staged>),
     Generated(Box<Manifest>),
+}
+
+impl Ready {
+    fn staged(&self) -> Option<&Staged> {
+        match self {
+            Self::OnTarget(staged) | Self::OnSource(staged) | Self::InMemory(staged) => Some(staged),
+            Self::Generated(_) => None,
+        }
+    }
+
+    fn manifest(&self) -> &Manifest {
+        match self {
+            Self::OnTarget(staged) | Self::OnSource(staged) | Self::InMemory(staged) => &staged.manifest,
+            Self::Generated(manifest) => manifest,
+        }
+    }
 }
 
 type OpenSource<'a> = Option<(Workspace<'a>, DriveCounters, &'a Drive)>;
@@ -209,6 +139,12 @@ impl<'a> Bench<'a> {
         if !matches!(plan.source, Source::Target) {
             around.observer.on(Event::Notice(format!("the source is {}", plan.source_phrase())));
         }
+        let mut drives = vec![&plan.target_drive];
+        if let Source::Directory(_, drive) = &plan.source {
+            drives.push(drive);
+        }
+        around.observer.on(Event::On(drives.into_iter().map(|drive| Arc::new(Pulse::of(around.host, drive))).collect()));
+        around.observer.on(Event::SoFar(Box::new(document.clone())));
         let bench = Self::open(plan, around)?;
         let done = bench.work(document, began_ns);
         let closed = bench.close(document);
@@ -279,7 +215,7 @@ impl<'a> Bench<'a> {
         let mut ready = Vec::new();
         for phase in &plan.phases {
             let corpus = self.prepare(phase)?;
-            document.corpora.push(self.corpus_record(&corpus));
+            document.corpora.push(account::corpus(corpus.manifest(), corpus.staged(), self.around.system.clock.wall().as_second()));
             ready.push(corpus);
         }
         // Should the machine lose its power now, it is known what was begun.
@@ -292,7 +228,12 @@ impl<'a> Bench<'a> {
                 break;
             }
             document.runs.push(result::Run { index, scenario: 0, order: index, arm: None, phases: Vec::new() });
-            let mut keep = |phase: Phase| document.runs.last_mut().map(|run| run.phases.push(phase));
+            around.observer.on(Event::SoFar(Box::new(document.clone())));
+            let mut keep = |phase: Phase| {
+                document.runs.last_mut().map(|run| run.phases.push(phase))?;
+                around.observer.on(Event::SoFar(Box::new(document.clone())));
+                Some(())
+            };
             let title = format!("run {index} of {}", plan.runs);
             self.bring_into_state(index, &title, began_ns, &mut keep)?;
             for (corpus, (planned, ready)) in plan.phases.iter().zip(&ready).enumerate() {
@@ -402,7 +343,7 @@ impl<'a> Bench<'a> {
             "up to {} of space are used on it and {} are written to it, all below {}",
             Bytes(need.space_bytes()),
             Bytes(plan.bytes_to_write()),
-            self.target.path().display()
+            path_text(self.target.path())
         )));
         Ok(())
     }
@@ -445,35 +386,13 @@ impl<'a> Bench<'a> {
             (Some(Role::Source), Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
             (Some(Role::Source), None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
             (Some(Role::Source), None, None) | (None, ..) => {
-                let counter = std::sync::Arc::new(Counter::default());
+                let counter = Arc::new(Counter::default());
                 let what = format!("computing the digests of {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
                 observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
                 let made = make_manifest(system, corpus, makers(), &counter, cancel);
                 observer.on(Event::Ends);
                 made.map(|manifest| Ready::Generated(Box::new(manifest)))
             }
-        }
-    }
-
-    fn corpus_record(&self, ready: &Ready) -> result::Corpus {
-        let (manifest, staged) = match ready {
-            Ready::OnTarget(staged) | Ready::OnSource(staged) | Ready::InMemory(staged) => (&staged.manifest, Some(staged)),
-            Ready::Generated(manifest) => (manifest.as_ref(), None),
-        };
-        let now = self.around.system.clock.wall().as_second();
-        let corpus = &manifest.corpus;
-        result::Corpus {
-            name: corpus.spec.name.clone(),
-            noun: corpus.spec.noun.clone(),
-            version: corpus.spec.version,
-            seed: corpus.seed,
-            scale_percent: corpus.scale(),
-            files: corpus.file_count(),
-            bytes: corpus.byte_count(),
-            root_digest: manifest.root.to_hex().to_string(),
-            stored_bytes: staged.and_then(|staged| staged.stored_bytes),
-            extents: staged.and_then(|staged| staged.layout.extents()).map(|extents| extents.count),
-            staged_age_s: staged.and_then(|staged| staged.note).and_then(|note| u64::try_from(now - note.at_s).ok()),
         }
     }
 
@@ -517,12 +436,15 @@ impl<'a> Bench<'a> {
         if let Some(log) = &self.log {
             log.begin_run(index);
         }
+        around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
         let mut done = copy::copy(&job, phase);
+        // What follows is removing: it adds nothing to the phase.
+        around.observer.on(Event::UnderWay(Box::new(phase.clone())));
         if let Some(log) = &self.log {
             done = done.and(log.end_run());
         }
         if keep && done.is_ok() {
-            let path = self.target.keep(run)?.display().to_string();
+            let path = path_text(&self.target.keep(run)?);
             self.kept.borrow_mut().push(Kept { path, bytes: Some(phase.bytes), what: "copy".to_owned() });
             return done;
         }
@@ -552,62 +474,16 @@ impl<'a> Bench<'a> {
             }
             None => Ok(()),
         };
-        let mut kept = kept.into_inner();
-        let mut remove_with = Vec::new();
-        for workspace in std::iter::once(&target).chain(source.iter().map(|(workspace, ..)| workspace)) {
-            let already = kept.len();
-            kept.extend(kept_corpora(plan, workspace)?);
-            kept.extend(kept_copies(&kept, workspace)?);
-            let copied_now = kept[..already].iter().any(|kept| Path::new(&kept.path).starts_with(workspace.path()));
-            if copied_now || kept.len() > already {
-                remove_with.push(clean_command(workspace.directory()));
-            }
-        }
+        let workspaces = std::iter::once(&target).chain(source.iter().map(|(workspace, ..)| workspace));
+        let (kept, remove_with) = account::what_is_kept(plan, workspaces, kept.into_inner())?;
         // Removing what holds nothing comes first, so that the last flush covers it.
         let (files, directory) = (around.system.files, target.directory().to_path_buf());
         let removed = target.remove_if_empty().and(source.map_or(Ok(()), |(workspace, ..)| workspace.remove_if_empty()));
         let flushed = files.open_root(&directory).and_then(|directory| files.sync_filesystem(&directory));
-        let (unplug, because) = unplug(&plan.target_drive, flushed.is_ok(), document);
-        document.aftermath = Some(Aftermath {
-            remove_with: (!remove_with.is_empty()).then(|| remove_with.join(" && ")),
-            kept,
-            unplug,
-            unplug_because: Some(because.to_owned()),
-        });
+        let (unplug, because) = account::unplug(&plan.target_drive, flushed.is_ok(), document);
+        document.aftermath = Some(Aftermath { remove_with, kept, unplug, unplug_because: Some(because.to_owned()) });
         unfilled.and(freed).and(removed)
     }
-}
-
-fn unplug(drive: &Drive, flushed: bool, document: &Document) -> (Answer, &'static str) {
-    let lost =
-        document.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.flush.as_ref()).any(|flush| flush.reaches_medium == Answer::No);
-    match drive.medium {
-        _ if drive.is_system_disk == Some(true) => (Answer::No, "this is the system disk"),
-        Medium::Memory => (Answer::No, "it is this machine's memory"),
-        _ if !flushed || lost => (Answer::Unknown, "the last flush is not known to have reached it"),
-        Medium::Block => (Answer::Yes, "everything is flushed; eject it first, as always"),
-        _ => (Answer::Unknown, "what is behind it can't be seen"),
-    }
-}
-
-fn kept_corpora(plan: &Plan, workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
-    let mut kept = Vec::new();
-    for name in workspace.corpora()? {
-        let mine = plan.phases.iter().find(|phase| phase.corpus.id() == name);
-        kept.push(Kept {
-            path: workspace.corpus_path(&name).display().to_string(),
-            bytes: mine.map(|phase| phase.corpus.byte_count()),
-            what: "corpus, used again by the next run".to_owned(),
-        });
-    }
-    Ok(kept)
-}
-
-/// The copies that were kept before, by this measurement or another, and are not yet named.
-fn kept_copies(named: &[Kept], workspace: &Workspace<'_>) -> Result<Vec<Kept>> {
-    let paths = workspace.kept()?.into_iter().map(|path| path.display().to_string());
-    let others = paths.filter(|path| named.iter().all(|kept| kept.path != *path));
-    Ok(others.map(|path| Kept { path, bytes: None, what: "copy kept earlier".to_owned() }).collect())
 }
 
 /// Opens a workspace, says what a killed run had left there, and removes corpora that were never finished.
@@ -621,7 +497,7 @@ fn open_workspace<'a>(around: Around<'a>, directory: &Path) -> Result<Workspace<
     if let Some(check) = workspace.capacity_checks()?.first() {
         around.observer.on(Event::Notice(format!(
             "{} takes space: test data of a capacity check; capacity goes on with them, clean removes them",
-            check.path.display()
+            path_text(&check.path)
         )));
     }
     Ok(workspace)

@@ -11,9 +11,10 @@ use super::layout::Layout;
 use crate::corpus::Corpus;
 use crate::corpus::generate::{FILES, generate};
 use crate::corpus::manifest::{self, Manifest};
+use crate::corpus::times::Times;
 use crate::drive::Workspace;
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{Handle, Stat, System, Writer};
+use crate::platform::{Handle, Kind, Stat, System, Writer};
 use crate::progress::{Cancel, Counter};
 use crate::units::{Bytes, files};
 
@@ -160,6 +161,7 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
     observer.on(Event::Waits(format!("checking {}", corpus.id())));
     let mut stored = Some(0_u64);
     let mut layout = Layout::default();
+    let mut times = Times::default();
     for listed in manifest.entries(system.files) {
         cancel.check()?;
         let meta = listed.during("read the manifest in", Side::Source, &path)?.meta;
@@ -168,7 +170,11 @@ fn take(system: System<'_>, dir: &Handle, path: PathBuf, corpus: &Corpus, observ
             Err(error) if is_missing(&error) => return Err(differs("is missing")),
             answer => answer.during("look at", Side::Source, tree_path.join(&meta.path))?,
         };
-        if stat.len != meta.len || (stat.mtime.0 - meta.mtime).abs() > 2 {
+        times.add(stat.mtime.0, meta.mtime);
+        if stat.kind != Kind::File {
+            return Err(differs("is no file"));
+        }
+        if stat.len != meta.len || !times.agree() {
             return Err(differs("has another length or time than it was made with"));
         }
         // File systems with large clusters count all of the last one, of which only the pages that hold data are read.

@@ -227,7 +227,7 @@ impl<'a> Watched<'a> {
         }
         let mut baseline = Some(0);
         let Self { system, observer, cancel, title, .. } = *self;
-        observer.on(Event::Waits(format!("{title}: waiting until the drive has been idle for {}", humantime::format_duration(time))));
+        observer.on(Event::Idles(format!("{title}: waiting until the drive has been idle for {}", humantime::format_duration(time))));
         for place in self.places() {
             match &place.counted.nearest {
                 Some(reader) => {
@@ -355,6 +355,7 @@ impl<'a> Watched<'a> {
     }
 
     fn flush(&self, written: &Written<'_>, done: &mut Copied<'_>, window_ns: u64) -> (Flush, Option<u64>) {
+        self.observer.on(Event::Flushes);
         let clock = self.system.clock;
         let mut flushes = || self.target.counted.read()[0].and_then(|counters| counters.flushes);
         let volatile = self.target.drive.volatile_cache();
@@ -385,7 +386,7 @@ impl<'a> Watched<'a> {
         let Some(durable_ns) = timed.durable_ns else {
             return (None, Some("the data were not flushed".to_owned()));
         };
-        self.observer.on(Event::Waits(format!("{}: waiting until the drive is quiet", self.title)));
+        self.observer.on(Event::Idles(format!("{}: waiting until the drive is quiet", self.title)));
         match wait_until_quiet(reader, self.system.clock, Completions::OfWrites, QUIET, LONGEST_WAIT, self.cancel) {
             // No completion after the flush: it was quiet then.
             Ok(last) => (Some(last.saturating_sub(timed.start_ns).max(durable_ns)), None),

@@ -14,6 +14,7 @@ use crate::corpus::{Corpus, tree};
 use crate::engine::{Command, Engine, FileEngine, TargetWriter, Trees};
 use crate::error::{Context, Error, Result, Side};
 use crate::measure::calls::{Calls, Op};
+use crate::path_text::path_text;
 use crate::platform::{Clock, Kind};
 use crate::result::LatencyOp;
 
@@ -79,7 +80,7 @@ impl<'a> Worker<'a> {
         self.bytes += bytes;
         self.calls.record(LatencyOp::File, ns);
         if self.slowest.len() < SLOWEST || self.slowest.peek().is_some_and(|least| least.0.ns < ns) {
-            self.slowest.push(std::cmp::Reverse(Slow { ns, path: path.display().to_string(), bytes }));
+            self.slowest.push(std::cmp::Reverse(Slow { ns, path: path_text(path), bytes }));
             if self.slowest.len() > SLOWEST {
                 self.slowest.pop();
             }
@@ -306,10 +307,12 @@ fn walk(trees: Trees<'_>, below: &Path, new: &mut Vec<PathBuf>, each: &mut EachF
         let kind = entry.kind.map_or_else(|| trees.files.stat_at(&handle, Path::new(&entry.name)).map(|stat| stat.kind), Ok)?;
         match kind {
             Kind::Directory => directories.push(child),
-            _ => {
+            Kind::File => {
                 outcome = each(&child, new);
                 new.clear();
             }
+            // No corpus has such things, and to open one might never end.
+            Kind::Symlink | Kind::Other => {}
         }
         if outcome.is_ok() { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
     });

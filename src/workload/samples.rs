@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Context, Result, Side};
+use crate::path_text::path_text;
 use crate::platform::append;
 
 /// The file. Lines are kept in memory until 1 MiB of them is together, so that it is seldom written to inside a window.
@@ -41,7 +42,7 @@ impl FileLog {
     pub fn add(&self, start_ns: u64, ns: u64, bytes: u64, path: &Path) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let run = inner.run;
-        let path = path.to_string_lossy().replace('"', "\"\"");
+        let path = path_text(path).replace('"', "\"\"");
         if let Err(error) = writeln!(inner.out, "{run},{start_ns},{ns},{bytes},\"{path}\"") {
             inner.failure.get_or_insert(error);
         }
@@ -55,5 +56,28 @@ impl FileLog {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let flushed = inner.out.flush();
         inner.failure.take().map_or(flushed, Err).during("write to", Side::Host, &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests look at files directly")]
+
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn field_h08_numbers_have_no_commas_and_names_are_quoted() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("files.csv");
+        let log = FileLog::open(&path).unwrap();
+        log.begin_run(1);
+        log.add(1_234_567, 8_900, 1_000_000, Path::new("a, \"b\"; 1,5\nnext.jpg"));
+        log.add(0, 0, 0, Path::new(OsStr::from_bytes(b"\xff.jpg")));
+        log.end_run().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "run,start_ns,ns,bytes,path\n1,1234567,8900,1000000,\"a, \"\"b\"\"; 1,5\nnext.jpg\"\n1,0,0,0,\"\\xff.jpg\"\n");
     }
 }

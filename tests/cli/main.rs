@@ -18,3 +18,4 @@ mod rights;
 mod states;
 mod terminal;
 mod texts;
+mod trees;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use copysim::catalogue::Environment;
 use copysim::platform::{Host, OS};
@@ -215,6 +216,25 @@ fn a_copier_that_fails_or_lies_is_told_and_its_copy_removed() {
     assert_eq!(statuses, [(Status::Failed, Some(1)), (Status::Failed, Some(4))]);
 }
 
+#[test]
+fn field_c08_a_hole_in_a_copy_is_no_copy() {
+    let person = Person::new();
+    // What a copier leaves that believes a file system in which data still to be written look like a hole: its copy agrees with the source as it saw it.
+    let holed = "command:cp -r {source}/. {target}/ && fallocate -p -o 4096 -l 8192 {target}/DCIM/100MEDIA/IMG_0003.JPG";
+    let ran = person.measures("jpg-same-drive", &["--engine", holed, "--runs", "1"]);
+    if ran.err.contains("Operation not supported") || ran.err.contains("not found") {
+        return skipped("there is no fallocate that makes holes here");
+    }
+    let ran = ran.exits(4);
+    assert!(ran.err.contains("IMG_0003.JPG: zeroed: 8192 bytes from byte 4096 on are zero"), "{}", ran.err);
+    assert!(ran.out.starts_with("DATA DIFFER: 1 of 6 files are not what was written (copy, run 1)."), "{}", ran.out);
+    // A copy with holes where zeros are is right: what counts is what is read.
+    let zeros = "command:cp -r --sparse=always {source}/. {target}/";
+    let sparse =
+        [&["scenario", "zero-fill-same-drive", person.target(), "--engine", zeros, "--runs", "1", "--scale", "0.2%", "--settle", "0s"][..]].concat();
+    patiently(|| person.copysim(&sparse)).exits(0);
+}
+
 /// A plan for a drive of any size, through the library.
 fn consent(scale: &str, yes: bool, durable_ns: u64, total_bytes: u64) -> Result<(), String> {
     let options = Options { scale: scale.parse().unwrap(), yes, ..Options::default() };
@@ -262,4 +282,184 @@ fn a_small_drive_is_not_filled_without_a_yes() {
     let scale = refused.err.split("or --scale ").nth(1).unwrap().split(' ').next().unwrap();
     measure(&["--scale", scale]).exits(0);
     measure(&["--scale", "0.2%", "--yes"]).exits(0);
+}
+
+#[test]
+fn field_h08_the_users_language_changes_no_figure() {
+    let person = Person::new();
+    person.measures("jpg-same-drive", &["--runs", "1"]).exits(0);
+    let result = person.results().remove(0);
+    let view = |language: &str, format: &str| {
+        let mut command = person.copysim(["report", result.to_str().unwrap(), "--format", format]);
+        ran(command.env("LC_ALL", language).env("LANG", language).env("LC_NUMERIC", language).env("LANGUAGE", "de")).exits(0).out
+    };
+    for format in ["text", "json"] {
+        let plain = view("C", format);
+        for language in ["de_DE.UTF-8", "fr_FR.UTF-8", "ar_EG.UTF-8", "none"] {
+            assert_eq!(view(language, format), plain, "{language}");
+        }
+    }
+    assert!(view("de_DE.UTF-8", "text").contains("5.89 MB"));
+}
+
+#[test]
+fn field_h11_bytes_of_a_way_that_failed_are_counted_once() {
+    let person = Person::new();
+    // Three files of 40 MB, of which the system copies only the first 16 MB.
+    let corpus = include_str!("../../corpora/large-file.toml").replace("large-file", "large").replace("4_000_000_000", "40_000_000");
+    person.file("large.toml", &corpus);
+    let scenario = "name = \"mine\"\nversion = 1\nsummary = \"\"\nruns = 1\n[[phase]]\ncopy = { corpus = \"./large.toml\", from = \"target\" }\n";
+    person.file("mine.toml", scenario);
+    let traced = patiently(|| {
+        let mut command = person.program("strace");
+        command.args(["-f", "-qq", "-o", "trace", "-e", "trace=copy_file_range", "-e", "inject=copy_file_range:error=EOPNOTSUPP:when=2+"]);
+        command.args([env!("CARGO_BIN_EXE_copysim"), "scenario", "./mine.toml", person.target(), "--settle", "0s", "--engine", "copy-file-range"]);
+        // Calls are counted by thread: those of a copy are then its own.
+        command.args(["--threads", "2"]);
+        if command.status().is_err() { Command::new("false") } else { command }
+    });
+    if traced.code != 0 && traced.err.is_empty() {
+        return skipped("there is no strace to let a call fail");
+    }
+    let traced = traced.exits(0);
+    let record = store::load(&person.results()[0]).unwrap();
+    let phase = &record.runs[0].phases[0];
+    let injected = fs::read_to_string(person.home.path().join("trace")).unwrap().matches("INJECTED").count();
+    assert!(injected > 0 && phase.engine.as_ref().unwrap().mechanism.contains("read-write for some files"), "{injected} {:?}", phase.engine);
+    let work = phase.work.unwrap();
+    assert_eq!((phase.bytes, work.read_bytes, work.written_bytes), (40_000_000, 40_000_000, 40_000_000));
+    assert!(traced.out.contains("all 1") || traced.out.contains("1 file"), "{}", traced.out);
+}
+
+#[test]
+fn field_h11_a_copy_that_fails_has_no_rate_and_what_it_moved_is_not_added_to_the_next() {
+    let person = Person::new();
+    let failed = person.measures("jpg-same-drive", &["--engine", "command:cp -r {source}/. {target}/; false"]).exits(1);
+    assert!(!failed.out.contains("B/s, "), "{}", failed.out);
+    let record = store::load(&person.results()[0]).unwrap();
+    assert!(record.summary.is_empty());
+    person.measures("jpg-same-drive", &["--runs", "2"]).exits(0);
+    let record = store::load(person.results().last().unwrap()).unwrap();
+    let bytes: Vec<u64> = record.runs.iter().map(|run| run.phases[0].bytes).collect();
+    assert!(bytes == [5_887_210; 2] || record.status == Status::Failed, "{bytes:?}");
+}
+
+#[test]
+fn field_h12_a_reader_who_goes_away_in_the_middle_costs_neither_record_nor_cleaning() {
+    let person = Person::new();
+    for (stdout, stderr) in [(true, false), (false, true), (true, true)] {
+        let before = person.results().len();
+        let code = loop {
+            let args = [&["scenario", "jpg-same-drive", person.target(), "--runs", "1"], &LITTLE[..]].concat();
+            let mut child = person.copysim(&args).spawn().unwrap();
+            let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+            // It has begun to say something, and nobody listens any more.
+            std::io::Read::read_exact(&mut err, &mut [0; 5]).unwrap();
+            let (out, err) = ((!stdout).then_some(out), (!stderr).then_some(err));
+            let rest = err.map(|mut err| std::io::read_to_string(&mut err).unwrap()).unwrap_or_default();
+            drop(out.map(|mut out| std::io::read_to_string(&mut out).unwrap()));
+            let code = child.wait().unwrap().code();
+            assert!(!rest.contains("panicked"), "{rest}");
+            // Another measurement of this drive is waited for.
+            if code != Some(2) {
+                break code;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        };
+        assert_eq!(code, Some(0), "{stdout} {stderr}");
+        assert_eq!(person.results().len(), before + 1);
+        assert!(below(&person.drive.path().join("copysim-workspace/runs")).is_empty());
+    }
+    // Nor is it needed from the beginning.
+    let closed = patiently(|| {
+        let mut command = person.program("sh");
+        let line =
+            format!("exec {} scenario jpg-same-drive {} --runs 1 --scale 0.07% --settle 0s >&-", env!("CARGO_BIN_EXE_copysim"), person.target());
+        command.args(["-c", &line]);
+        command
+    });
+    assert!(!closed.err.contains("panicked"), "{}", closed.err);
+    assert!(below(&person.drive.path().join("copysim-workspace/runs")).is_empty());
+}
+
+/// The system's clocks, of which the one on the wall is set while it is looked at.
+struct SetBack {
+    looks: std::sync::atomic::AtomicU64,
+}
+
+impl copysim::platform::Clock for SetBack {
+    fn now_ns(&self) -> u64 {
+        OS.clock.now_ns()
+    }
+
+    fn boot_ns(&self) -> u64 {
+        OS.clock.boot_ns()
+    }
+
+    fn wall(&self) -> jiff::Timestamp {
+        // Each look is an hour before the last.
+        let looks = self.looks.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        OS.clock.wall() - jiff::SignedDuration::from_hours(looks as i64)
+    }
+
+    fn sleep(&self, duration: std::time::Duration) {
+        OS.clock.sleep(duration);
+    }
+}
+
+#[test]
+fn field_h18_a_wall_clock_that_is_set_back_changes_no_duration_and_is_noted() {
+    let person = Person::new();
+    let clock = SetBack { looks: Default::default() };
+    let system = copysim::platform::System { clock: &clock, ..OS };
+    let options = Options { scale: "0.07%".parse().unwrap(), runs: Some(2), settle: Some(std::time::Duration::ZERO), ..Options::default() };
+    let (host, cancel) = (Host::real(), Cancel::default());
+    let begun = std::time::Instant::now();
+    let (document, outcome) = loop {
+        let request = Request { scenario: "jpg-same-drive", target: Some(person.drive.path()), source: None, options: options.clone() };
+        let plan = Plan::resolve(request, system, &host, &Environment::default()).unwrap();
+        let around = copysim::scenario::run::Around { system, host: &host, observer: &Silent, cancel: &cancel, save: &|_| Ok(()) };
+        let done = copysim::scenario::run::run(&plan, around, copysim::result::Copysim::default());
+        if !done.1.as_ref().is_err_and(|error| error.to_string().contains("another copysim is")) {
+            break done;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    };
+    outcome.unwrap();
+    let limit = begun.elapsed().as_nanos() as u64;
+    for phase in document.runs.iter().flat_map(|run| &run.phases) {
+        let ends = [phase.window.returned_ns, phase.window.durable_ns, Some(phase.start_ns)];
+        assert!(ends.iter().flatten().all(|ns| *ns > 0 && *ns < limit), "{ends:?} of {limit}");
+        assert!(!phase.flags.iter().any(|flag| flag.code == "suspended"));
+    }
+    let noted: Vec<&str> = document.flags.iter().filter(|flag| flag.code == "clock-set").map(|flag| flag.message.as_str()).collect();
+    assert!(noted.len() == 1 && noted[0].starts_with("The wall clock was set during the measurement: back by "), "{noted:?}");
+    assert_eq!(document.corpora[0].staged_age_s, None, "a corpus is not younger than nothing");
+}
+
+#[test]
+fn field_j08_what_can_not_be_removed_is_named_and_costs_no_figure() {
+    if !is_root() {
+        return skipped("only root mounts something into a copy");
+    }
+    let person = Person::new();
+    let copier = "command:cp -r {source}/. {target}/ && mkdir {target}/other && mount -t tmpfs copysim-test {target}/other";
+    let ran = person.measures("jpg-same-drive", &["--runs", "1", "--engine", copier]);
+    let runs = below(&person.drive.path().join("copysim-workspace/runs"));
+    let other = runs.first().map(|run| run.join("other"));
+    let unmounted = other.as_ref().is_some_and(|other| Command::new("umount").arg(other).status().unwrap().success());
+    if !unmounted {
+        return skipped("nothing can be mounted here");
+    }
+    let ran = ran.exits(1);
+    assert!(ran.err.contains(&format!("copysim: cannot open {}", other.unwrap().display())), "{}", ran.err);
+    // What was measured is shown and kept.
+    let phase = store::load(&person.results()[0]).unwrap().runs.remove(0).phases.remove(0);
+    assert_eq!((phase.status, phase.files), (copysim::result::PhaseStatus::Ok, 6));
+    assert!(phase.window.durable_ns.is_some() && ran.out.contains("all 6"), "{}", ran.out);
+    // All else of the copy is gone, and the next start removes the rest.
+    assert_eq!(below(&runs[0]), [runs[0].join("other")]);
+    let next = person.measures("jpg-same-drive", &["--runs", "1"]).exits(0);
+    assert!(next.err.contains("removed what a run that was killed had left: 0 files"), "{}", next.err);
+    assert!(below(&person.drive.path().join("copysim-workspace/runs")).is_empty());
 }

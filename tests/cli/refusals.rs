@@ -50,13 +50,30 @@ fn quantities_that_are_none() {
 }
 
 #[test]
-fn targets_that_are_none() {
+fn field_j02_targets_that_are_none() {
     let person = Person::new();
-    let file = person.file("photo.jpg", "");
+    let (file, target) = (person.file("photo.jpg", ""), person.target());
     refused(&person, &["jpg-same-drive", "gone"], "gone does not exist: name a directory on the drive to measure");
     refused(&person, &["jpg-same-drive", ""], "a value is required for '[TARGET]' but none was supplied");
     refused(&person, &["jpg-same-drive", &file], "photo.jpg is not a directory: name a directory on the drive to measure");
     refused(&person, &["jpg-same-drive", "/dev/null"], "/dev/null is not a directory");
+    refused(&person, &["jpg-same-drive", &format!("{target}\n")], "does not exist: name a directory on the drive to measure");
+    // A drive itself, mounted or not, is no directory: to whatever it holds nothing happens.
+    let is_block = |path: &std::path::PathBuf| {
+        use std::os::unix::fs::FileTypeExt;
+        fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
+    };
+    let device = crate::person::below("/dev".as_ref()).into_iter().find(is_block);
+    for device in device.iter().map(|device| device.to_str().unwrap()) {
+        refused(&person, &["jpg-same-drive", device], &format!("{device} is not a directory"));
+        person.runs(["corpus", "generate", "jpg", device]).refuses(&format!("{device} is a device, pipe or socket: name a directory"));
+        person.runs(["capacity", device, "--yes"]).refuses("is a device, pipe or socket: name a directory");
+    }
+    for command in
+        [&["capacity", "", "--yes"][..], &["clean", ""], &["corpus", "generate", "jpg", ""], &["scenario", "jpg-cross-drive", target, "--source", ""]]
+    {
+        person.runs(command).exits(2);
+    }
     let generate = |target: &str| person.runs(["corpus", "generate", "jpg", target]);
     generate("gone").refuses("gone does not exist: name a directory that does");
     generate("/dev/null").refuses("/dev/null is a device, pipe or socket: name a directory");

@@ -26,6 +26,14 @@ impl Mounted {
         &self.0
     }
 
+    /// A directory of memory that knows no limits, refuses direct I/O and says nothing of its space.
+    pub fn ramfs(below: &Path) -> Option<Self> {
+        let point = below.join("mounted");
+        fs::create_dir(&point).unwrap();
+        let mounted = Command::new("mount").args(["-t", "ramfs", "copysim-test"]).arg(&point).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(point))
+    }
+
     fn remount(&self, how: &str) {
         assert!(Command::new("mount").args(["-o", &format!("remount,{how}")]).arg(&self.0).status().unwrap().success());
     }
@@ -73,7 +81,7 @@ fn measures(person: &Person, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn an_ordinary_user_measures_and_is_told_what_could_not_be_cold() {
+fn field_a04_an_ordinary_user_measures_and_is_told_what_could_not_be_cold() {
     let Some(person) = ordinary(Person::with_a_drive()) else { return };
     let ran = measures(&person, &["jpg-same-drive", person.target()]).exits(0);
     assert!(ran.out.contains("all 6"), "{}", ran.out);
@@ -127,7 +135,7 @@ fn a_workspace_of_another_user_is_refused_and_not_touched() {
 }
 
 #[test]
-fn a_read_only_target_is_refused_as_that() {
+fn field_c16_a_read_only_target_is_refused_as_that() {
     if !is_root() {
         return skipped("only root mounts read-only");
     }
@@ -141,4 +149,83 @@ fn a_read_only_target_is_refused_as_that() {
     // What is on it can still be verified.
     person.runs(["corpus", "verify", target]).exits(0);
     stick.remount("rw");
+}
+
+#[test]
+fn field_a02_where_no_way_past_the_cache_exists_all_is_done_and_said() {
+    if !is_root() {
+        return skipped("only root mounts");
+    }
+    let person = Person::new();
+    let Some(memory) = Mounted::ramfs(person.home.path()) else { return skipped("no ramfs can be mounted") };
+    let direct = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::DIRECT;
+    let refused = rustix::fs::open(memory.path().join("direct"), direct, rustix::fs::Mode::RWXU);
+    assert_eq!(refused.unwrap_err(), rustix::io::Errno::INVAL);
+    fs::remove_file(memory.path().join("direct")).unwrap();
+    let target = memory.path().to_str().unwrap();
+    // Copying within it, whatever the way, and to it from another file system, where the system does not copy by itself.
+    for (scenario, engine) in [("jpg-same-drive", "buffered"), ("jpg-same-drive", "copy-file-range"), ("jpg-cross-drive", "copy-file-range")] {
+        let args = [&["scenario", scenario, target, "--engine", engine, "--runs", "1"], &LITTLE[..]].concat();
+        let ran = patiently(|| person.copysim(&args)).exits(0);
+        assert!(ran.out.contains("all 6"), "{}", ran.out);
+    }
+    let documents: Vec<_> = person.results().iter().map(|path| store::load(path).unwrap()).collect();
+    assert_eq!(documents.len(), 3);
+    for document in &documents {
+        let phase = &document.runs[0].phases[0];
+        // Both halves are there: what was read and what was written.
+        let work = phase.work.as_ref().unwrap();
+        assert!(work.read_bytes == phase.bytes && work.written_bytes == phase.bytes && phase.bytes > 5_000_000, "{work:?}");
+        let flags: Vec<&str> = phase.flags.iter().map(|flag| flag.code.as_str()).collect();
+        let cold = phase.cache.as_ref().is_some_and(|cache| cache.data == copysim::result::Warmth::Cold);
+        assert!(!cold && flags.contains(&"cached-write"), "{flags:?} {:?}", phase.cache);
+        // A figure of memory is none of a drive.
+        assert!(document.summary.is_empty(), "{:?}", document.summary);
+    }
+    let mechanisms: Vec<_> = documents.iter().map(|document| document.runs[0].phases[0].engine.as_ref().unwrap().mechanism.clone()).collect();
+    assert!(mechanisms.iter().any(|mechanism| mechanism.starts_with("read-write")), "{mechanisms:?}");
+}
+
+#[test]
+fn field_d05_a_file_system_that_says_nothing_of_its_space_is_measured_with_a_warning() {
+    if !is_root() {
+        return skipped("only root mounts");
+    }
+    let person = Person::new();
+    let Some(memory) = Mounted::ramfs(person.home.path()) else { return skipped("no ramfs can be mounted") };
+    let target = memory.path().to_str().unwrap();
+    let args = [&["scenario", "jpg-same-drive", target, "--runs", "1"], &LITTLE[..]].concat();
+    let ran = patiently(|| person.copysim(&args)).exits(0);
+    assert!(ran.err.contains("does not say how much space it has; 11.9 MB will be written and may not fit"), "{}", ran.err);
+    let document = store::load(&person.results()[0]).unwrap();
+    assert_eq!(document.drives[0].fill_percent, None);
+    // Filling it needs to be told how much that is.
+    person.runs(["capacity", target, "--yes"]).refuses("does not say how much space it has: say --size");
+    person.runs(["capacity", target, "--yes", "--size", "10MB"]).exits(0);
+}
+
+#[test]
+fn field_d07_a_limit_on_the_size_of_files_is_an_error_of_the_write() {
+    let person = Person::new();
+    let limited = |args: &[&str]| {
+        patiently(|| {
+            let mut command = person.program("sh");
+            // 512 or 1024 bytes each: less than the largest photo.
+            command.args(["-c", "ulimit -f 800 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_copysim")]).args(args);
+            command
+        })
+    };
+    let is_told = |ran: Ran| {
+        let ran = ran.exits(1);
+        let sentence = "file too large (EFBIG); the file system has a limit on the size of a file (FAT32: 4 GiB)";
+        assert!(ran.err.contains("cannot write to ") && ran.err.contains(" (target) at byte ") && ran.err.contains(sentence), "{}", ran.err);
+        ran
+    };
+    // While a corpus is made, and while it is copied: nothing of the file stays.
+    is_told(limited(&["corpus", "generate", "jpg", person.target(), "--scale", "0.07%"]));
+    assert!(below(person.drive.path()).is_empty());
+    person.runs(["corpus", "generate", "jpg", person.target(), "--scale", "0.07%"]).exits(0);
+    let ran = is_told(limited(&[&["scenario", "jpg-same-drive", person.target()], &LITTLE[..]].concat()));
+    assert!(ran.out.starts_with("FAILED: cannot write to "), "{}", ran.out);
+    assert!(below(&person.drive.path().join("copysim-workspace/runs")).is_empty());
 }

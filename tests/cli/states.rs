@@ -38,7 +38,7 @@ fn a_control_does_the_same_work_with_other_data_and_is_no_result() {
 }
 
 #[test]
-fn what_the_control_writes_is_new_in_every_block_and_differs_from_run_to_run() {
+fn field_a11_what_the_control_writes_is_new_in_every_block_and_differs_from_run_to_run() {
     use copysim::engine::{Engine, Trees};
     use copysim::measure::calls::Calls;
     use copysim::platform::OS;

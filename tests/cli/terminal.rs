@@ -17,9 +17,14 @@ struct OnTerminal {
 
 impl OnTerminal {
     fn start(person: &Person, args: &[&str]) -> Option<Self> {
+        Self::start_in(person, "100", args)
+    }
+
+    /// The same on a terminal of so many columns.
+    fn start_in(person: &Person, columns: &str, args: &[&str]) -> Option<Self> {
         let quoted = args.iter().map(|arg| format!("'{arg}'")).collect::<Vec<_>>().join(" ");
         // The shell that stands between is not the one to be stopped.
-        let line = format!("trap : INT; stty cols 100; '{}' {quoted}; echo \"ended with $?\"", env!("CARGO_BIN_EXE_copysim"));
+        let line = format!("trap : INT; stty cols {columns}; '{}' {quoted}; echo \"ended with $?\"", env!("CARGO_BIN_EXE_copysim"));
         let mut script = person.program("script");
         script.args(["--quiet", "--flush", "--command", &line, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh").stdin(Stdio::piped());
         let Ok(mut child) = script.spawn() else {
@@ -91,4 +96,28 @@ fn a_question_is_asked_on_a_terminal_only() {
         assert!(shown.contains("Go on? [y/N]") && shown.contains(sentence) && shown.contains(&format!("ended with {code}")), "{answer:?}: {shown}");
     }
     assert_eq!(person.results().iter().map(|path| store::load(path).unwrap().status).collect::<Vec<_>>(), [Status::Complete]);
+}
+
+#[test]
+fn field_h09_bars_of_nothing_and_in_no_room_end_no_work() {
+    let person = Person::new();
+    person.file("real/empty", "");
+    person.runs(["corpus", "scan", "real", "--name", "nothing", "-o", "nothing.toml"]).exits(0);
+    for (columns, args) in [
+        ("1", &["corpus", "generate", "./nothing.toml", person.target()][..]),
+        ("0", &["corpus", "verify", person.target()]),
+        ("3", &["corpus", "digest", "small-files", "--scale", "1%"]),
+        ("20", &["corpus", "digest", "jpg", "--scale", "0.1%"]),
+        ("20000", &["corpus", "generate", "./nothing.toml", person.target()]),
+    ] {
+        let shown = loop {
+            let Some(terminal) = OnTerminal::start_in(&person, columns, args) else { return };
+            let shown = terminal.end();
+            if !shown.contains("another copysim is") {
+                break shown;
+            }
+            thread::sleep(Duration::from_millis(100));
+        };
+        assert!(shown.contains("ended with 0") && !shown.contains("panicked"), "{columns}: {shown}");
+    }
 }

@@ -84,7 +84,7 @@ fn a_manual_page_and_completions_are_made_from_the_same_definitions() {
 }
 
 #[test]
-fn a_reader_who_went_away_ends_the_program_quietly() {
+fn field_h12_a_reader_who_went_away_ends_the_program_quietly() {
     let person = Person::new();
     for args in [&["list"][..], &["--help"], &["man"], &["corpus", "digest", "small-files", "--scale", "10000%", "--list", "--quiet"]] {
         let mut program = person.copysim(args).spawn().unwrap();

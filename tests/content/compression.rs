@@ -53,7 +53,7 @@ fn the_last_block_of_a_file_has_its_share_too() {
 }
 
 #[test]
-fn pictures_and_songs_can_hardly_be_compressed() {
+fn field_a10_pictures_and_songs_can_hardly_be_compressed() {
     let jpeg = kind("kind = 'jpeg'").min_len();
     let mp3 = kind("kind = 'mp3'").min_len();
     let jpegs = [jpeg, jpeg + 1, jpeg + 45_000, 700_000, 900_000, 1_070_000, 1_500_000, 4_000_000].map(|len| ("kind = 'jpeg'", "a.jpg", len));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{kind, make_seeded};
 
 #[test]
-fn no_block_occurs_twice() {
+fn field_a11_no_block_occurs_twice() {
     let kinds = [
         ("kind = 'random'", "a.bin"),
         ("kind = 'compressible'\ncompressible_percent = 8", "a.bin"),

@@ -32,7 +32,7 @@ pub enum Fault {
 pub struct Shot {
     /// Its name in the trait.
     pub operation: &'static str,
-    /// Which of its calls.
+    /// Which of its calls; 0 for each.
     pub n: u64,
     /// What becomes of it.
     pub fault: Fault,
@@ -81,7 +81,7 @@ impl Faulty {
         let n = self.counts[index].fetch_add(1, Ordering::SeqCst) + 1;
         let Some(shot) = self.shot else { return Ok(None) };
         let mut struck = self.struck.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_struck = shot.operation == operation && shot.n == n;
+        let is_struck = shot.operation == operation && (shot.n == n || shot.n == 0);
         match shot.fault {
             Fault::Gone(errno) if is_struck || struck.is_some() => {
                 struck.get_or_insert_with(Backtrace::force_capture);

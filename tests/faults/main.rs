@@ -185,7 +185,7 @@ fn tried(case: usize, shot: Option<Shot>) -> Option<Box<Trial>> {
 }
 
 #[test]
-fn caches_that_can_not_be_dropped_are_told_and_what_is_copied_is_right() {
+fn field_a04_caches_that_can_not_be_dropped_are_told_and_what_is_copied_is_right() {
     let golden = Golden::of(&CASES[0]().try_with(None));
     let mut endings = BTreeMap::<String, u64>::new();
     for errno in [libc::EACCES, libc::EIO, libc::EROFS] {
@@ -210,8 +210,73 @@ fn samples_that_can_not_be_kept_are_told_and_the_record_is_kept() {
     assert!(trial.document.is_some() && trial.saved.last() == trial.document.as_ref() && trial.unfinished.is_empty() && trial.damage.is_empty());
 }
 
+/// What is wrong when every call of an operation is struck, or each in turn.
+fn wrong_with(case: &(dyn Fn() -> Case + Sync), shots: impl IntoIterator<Item = Shot>) -> Vec<String> {
+    let golden = Golden::of(&case().try_with(None));
+    let told = |shot: Shot| {
+        let trial = case().try_with(Some(shot));
+        assert!(trial.struck.is_some() || shot.n > 0, "{shot:?} struck nothing");
+        judge::faults_of(shot, &trial, &golden).into_iter().map(move |what| format!("{}: {shot:?}: {what}", case().name))
+    };
+    shots.into_iter().flat_map(told).collect()
+}
+
 #[test]
-fn whatever_fails_is_told_and_nothing_passes_for_right_that_is_not() {
+fn field_b05_calls_that_move_little_at_a_time_make_whole_files() {
+    // Files of the last case are read and written in several pieces.
+    for (index, operations) in [(0, &["read", "write"][..]), (1, &["copy_range"]), (3, &["write"]), (5, &["read", "read_at", "write"])] {
+        let shots = operations.iter().map(|operation| Shot { operation, n: 0, fault: Fault::Short });
+        for shot in shots.clone() {
+            assert!(CASES[index]().try_with(Some(shot)).outcome.is_ok(), "{shot:?}");
+        }
+        assert_eq!(wrong_with(&CASES[index], shots), [""; 0]);
+    }
+    // A write that takes nothing, again and again, is no progress: an error and no spin.
+    for index in [0, 3, 5] {
+        let trial = tried(index, Some(Shot { operation: "write", n: 0, fault: Fault::Nothing })).expect("it spins");
+        assert!(trial.outcome.is_err() && !trial.panicked, "{:?}", trial.outcome);
+    }
+}
+
+#[test]
+fn field_b07_a_source_that_gives_nothing_is_no_copy_even_where_none_is_compared() {
+    for (engine, operations) in [("buffered", &["read"][..]), ("copy-file-range", &["copy_range", "read"])] {
+        let case = || {
+            let options = Options { runs: Some(1), keep: true, verify: false, engine: engine.to_owned(), ..Options::default() };
+            Case { name: engine, work: Work::Measure { from: From::Directory, options }, ..CASES[1]() }
+        };
+        let counts = case().try_with(None).counts;
+        for operation in operations {
+            let count = counts[OPERATIONS.iter().position(|name| name == operation).unwrap()];
+            let all = std::iter::once(0).chain(sample(count));
+            let shots = all.map(|n| Shot { operation, n, fault: Fault::Nothing });
+            assert_eq!(wrong_with(&case, shots.collect::<Vec<_>>()), [""; 0], "{engine}, {operation}");
+        }
+    }
+}
+
+#[test]
+fn field_b03_what_can_not_be_flushed_is_told_from_what_failed_to() {
+    for errno in [libc::EOPNOTSUPP, libc::EINVAL, libc::ENOSYS] {
+        let trial = CASES[3]().try_with(Some(Shot { operation: "sync", n: 0, fault: Fault::Errno(errno) }));
+        assert!(trial.outcome.is_ok(), "{errno}: {:?}", trial.outcome);
+        let document = trial.document.unwrap();
+        let phase = &document.runs[0].phases[0];
+        let flush = phase.flush.as_ref().unwrap();
+        assert_eq!((flush.method.as_str(), flush.reaches_medium), ("none: the file system can't flush", copysim::result::Answer::Unknown));
+        assert!(phase.window.durable_ns.is_none() && document.summary.is_empty(), "{:?}", document.summary);
+    }
+    for operation in ["sync", "sync_filesystem"] {
+        for errno in [libc::EIO, libc::ENOSPC, libc::EDQUOT] {
+            let trial = CASES[3]().try_with(Some(Shot { operation, n: 0, fault: Fault::Errno(errno) }));
+            let error = trial.outcome.unwrap_err();
+            assert!(error.exit_code() == 1 && error.to_string().contains("flush"), "{operation} {errno}: {error}");
+        }
+    }
+}
+
+#[test]
+fn field_b09_whatever_fails_is_told_and_nothing_passes_for_right_that_is_not() {
     let begun = Instant::now();
     // New files then lack rights that the corpus has: setting them is tried too.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));

@@ -208,7 +208,7 @@ impl Case {
         let tree = system
             .files
             .open_dir(&dir, Path::new("files"))
-            .map_err(|source| Error::Io(copysim::IoFailure { operation: "open", side: Side::Target, path: path.clone(), source }))?;
+            .map_err(|source| Error::Io(copysim::IoFailure { operation: "open", side: Side::Target, path: path.clone(), offset: None, source }))?;
         let found =
             verify(Subject { files: system.files, tree: &tree, path: &path, side: Side::Target }, &manifest, 2, &Counter::default(), &cancel)?;
         if found.is_good() && found.extra_files == 0 {
@@ -232,7 +232,7 @@ fn save(document: &Document, saved: &Mutex<Vec<Document>>, shot: Option<Shot>) -
     match shot {
         Some(Shot { operation: SAVE, n, fault: Fault::Errno(errno) }) if n == saved.len() as u64 => {
             let source = std::io::Error::from_raw_os_error(errno);
-            Err(Error::Io(copysim::IoFailure { operation: "write", side: Side::Host, path: "the record".into(), source }))
+            Err(Error::Io(copysim::IoFailure { operation: "write", side: Side::Host, path: "the record".into(), offset: None, source }))
         }
         _ => Ok(()),
     }

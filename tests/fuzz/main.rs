@@ -1,5 +1,12 @@
 //! Every format that comes from outside, mutated: a short look at each target on any machine, always with the same inputs. `fuzz/` goes on for as long as it is let, led by coverage.
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make their own fixtures and look at them from outside")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests make their own fixtures, look at them from outside, end where something is wrong, and say what they did"
+)]
 
 #[path = "../fixtures/machine.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

@@ -136,23 +136,23 @@ fn fakes(seed: u64, word: &str, below: impl Fn(&Fake) -> u64, beyond: impl Fn(&F
 }
 
 #[test]
-fn drives_that_wrap_are_known() {
+fn field_c01_drives_that_wrap_are_known() {
     fakes(1, "wraps", |_| 0, |_, _| Beyond::Wraps);
 }
 
 #[test]
-fn drives_that_discard_are_known() {
+fn field_c01_drives_that_discard_are_known() {
     // Blocks of the file system that lie across the end are lost as a whole.
     fakes(2, "discards", |_| 8192, |_, _| Beyond::Lost);
 }
 
 #[test]
-fn drives_whose_last_block_stands_for_all_are_known() {
+fn field_c01_drives_whose_last_block_stands_for_all_are_known() {
     fakes(3, "aliases", |fake| fake.block + 8192, |fake, _| Beyond::Aliases(fake.block));
 }
 
 #[test]
-fn drives_that_hide_behind_a_cache_are_known() {
+fn field_c01_drives_that_hide_behind_a_cache_are_known() {
     let cache = |fake: &Fake, chance: &mut Chance| {
         let beyond = fake.size - fake.real;
         Beyond::Cached(chance.between(beyond / 100, beyond / 5).max(MIB) / 4096 * 4096)
@@ -161,7 +161,7 @@ fn drives_that_hide_behind_a_cache_are_known() {
 }
 
 #[test]
-fn honest_drives_are_honest() {
+fn field_c01_honest_drives_are_honest() {
     needs!("mkfs.ext4", "mkfs.xfs", "mkfs.btrfs");
     let mut chance = chance(5);
     let mut alarms = 0;
@@ -186,7 +186,7 @@ fn honest_drives_are_honest() {
 }
 
 #[test]
-fn full_drives_are_honest() {
+fn field_b09_full_drives_are_honest() {
     needs!("mkfs.ext4");
     let mut chance = chance(6);
     for round in 0..rounds() {
@@ -208,7 +208,7 @@ fn full_drives_are_honest() {
 }
 
 #[test]
-fn honest_drives_with_bad_sectors_are_damaged_and_no_fakes() {
+fn field_c17_honest_drives_with_bad_sectors_are_damaged_and_no_fakes() {
     needs!("mkfs.ext4");
     let mut chance = chance(7);
     for round in 0..rounds() {
@@ -231,6 +231,18 @@ fn honest_drives_with_bad_sectors_are_damaged_and_no_fakes() {
         assert!(found.ended.out.starts_with("DATA DIFFER: "), "{}", found.ended.out);
         assert_eq!(left(&lab), Vec::<String>::new());
     }
+}
+
+#[test]
+fn field_c03_blocks_in_each_others_place_are_said_to_be() {
+    needs!("mkfs.ext4");
+    let lab = drive(64 * MIB);
+    lab.faults.damage(Damage::Swap(20 * MIB, 40 * MIB, 8192));
+    let found = check(&lab, "");
+    assert_eq!((found.verdict(), found.ended.code), ("damaged", Some(4)), "{}{}", found.ended.out, found.ended.err);
+    // Nothing is merely wrong: all of it was written, in the other place.
+    let of = |what: &str| found.capacity()["found"][what].as_u64().unwrap_or(0);
+    assert_eq!((of("elsewhere"), of("garbage"), of("bits-flipped"), of("zeros")), (2 * 8192, 0, 0, 0), "{}", found.capacity()["found"]);
 }
 
 /// What lies in the directory besides what the file system put there.
@@ -322,7 +334,7 @@ fn kept_data_are_read_again_and_tell_of_a_cache_that_is_gone() {
 }
 
 #[test]
-fn a_drive_that_vanishes_is_no_verdict() {
+fn field_c10_a_drive_that_vanishes_is_no_verdict() {
     needs!("mkfs.ext4");
     let lab = slow();
     let running = Order::capacity(lab.path()).start();

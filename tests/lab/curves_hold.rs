@@ -66,7 +66,7 @@ fn is_right(level: &Level, ordered: u64) -> bool {
 }
 
 #[test]
-fn a_drive_that_steps_its_rate_has_a_cliff_where_it_stepped() {
+fn field_h16_a_drive_that_steps_its_rate_has_a_cliff_where_it_stepped() {
     needs!("mkfs.ext4");
     let lab = drive(100 * MB);
     let ended = copy(&lab, "--scale 6%", || lab.set_speed_after(100 * MB, Speed::rate(40 * MB)));
@@ -84,9 +84,11 @@ fn a_drive_that_steps_its_rate_has_a_cliff_where_it_stepped() {
     let step = step.unwrap();
     let found = levels(phase, &lab);
     println!("stepped after {step} of {done} bytes; found {found:?}, {}", phase["curve"]);
-    assert_eq!(found.len(), 2, "{}", phase["curve"]);
-    assert!(found[0].to_bytes.abs_diff(step) * 100 <= 3 * step, "{found:?} {step}");
-    assert!(is_right(&found[0], 100 * MB) && is_right(&found[1], 40 * MB), "{found:?}");
+    // A busy machine may begin slowly, which is a level before the others.
+    let falls: Vec<u64> = found.windows(2).filter(|pair| pair[1].rate < pair[0].rate).map(|pair| pair[0].to_bytes).collect();
+    assert!(matches!(falls[..], [fall] if fall.abs_diff(step) * 100 <= 3 * step), "{found:?} {step}");
+    let [.., before, after] = &found[..] else { panic!("{found:?}") };
+    assert!(is_right(before, 100 * MB) && is_right(after, 40 * MB), "{found:?}");
     assert!(has(phase, "cliff") && !has(phase, "stall") && phase["curve"]["of"] == "d0", "{}", phase["flags"]);
     assert!(ended.out.contains("(cliff)"), "{}", ended.out);
 }
@@ -105,7 +107,7 @@ fn a_steady_drive_has_none() {
 }
 
 #[test]
-fn a_drive_that_hangs_for_two_seconds_stalls_and_has_no_cliff() {
+fn field_c13_a_drive_that_hangs_for_two_seconds_stalls_and_has_no_cliff() {
     needs!("mkfs.ext4");
     let lab = drive(60 * MB);
     let ended = copy(&lab, "--scale 5%", || {

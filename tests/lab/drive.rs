@@ -95,12 +95,13 @@ pub struct Drive {
     pub log: Log,
     pub faults: Faults,
     pace: Mutex<Pace>,
+    buffers: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Drive {
     pub fn new(speed: Speed) -> Self {
         let pace = Pace { speed, known: None, next: None, limited: false, transport: Transport::default() };
-        Self { store: Store::default(), log: Log::default(), faults: Faults::default(), pace: Mutex::new(pace) }
+        Self { store: Store::default(), log: Log::default(), faults: Faults::default(), pace: Mutex::new(pace), buffers: Mutex::default() }
     }
 
     fn pace(&self) -> MutexGuard<'_, Pace> {
@@ -156,6 +157,20 @@ impl Drive {
         if pace.limited { (speed.service_ns(kind, new_length), pace.transport.ns(kind, length)) } else { (0, 0) }
     }
 
+    /// An empty buffer for what is to be written. Those of before are used again: fresh memory would cost as much time as the copying.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn put_back(&self, mut buffer: Vec<u8>) {
+        const MOST: usize = 64;
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        if buffer.capacity() > 0 && buffers.len() < MOST {
+            buffer.clear();
+            buffers.push(buffer);
+        }
+    }
+
     /// Does what is asked with the medium.
     fn perform(&self, job: &Job, buffer: &mut Vec<u8>) {
         buffer.clear();
@@ -179,8 +194,8 @@ impl Drive {
             let Job { kind, offset, length, arrived_ns, .. } = job;
             let released_ns = self.faults.wait_while_hanging();
             let range = offset..offset + length;
-            let (errno, started_ns) = match self.faults.vanished() {
-                Some(errno) => (Some(errno), arrived_ns),
+            let (errno, started_ns, way_ns) = match self.faults.vanished() {
+                Some(errno) => (Some(errno), arrived_ns, 0),
                 None => {
                     let (delay, errno) = self.faults.verdict(kind, &range);
                     if errno.is_none() {
@@ -190,13 +205,14 @@ impl Drive {
                     let started_ns = (arrived_ns - transport_ns).max(free_ns).max(released_ns);
                     free_ns = started_ns + service_ns + nanoseconds(delay);
                     late_ns = sleep_until(free_ns, late_ns);
-                    (errno, started_ns)
+                    (errno, started_ns, transport_ns)
                 }
             };
             let ended_ns = now_ns();
             // Before the answer: who has the answer must find the request in the log.
-            self.log.push(Request { kind, offset, length, arrived_ns, started_ns, ended_ns, errno: errno.unwrap_or(0) });
+            self.log.push(Request { kind, offset, length, arrived_ns, started_ns, ended_ns, errno: errno.unwrap_or(0), way_ns });
             (job.answer)(errno.map_or(Ok(&buffer), Err));
+            self.put_back(job.data);
         }
     }
 }
@@ -221,6 +237,7 @@ fn sleep_until(time_ns: u64, late_ns: u64) -> u64 {
 
 /// The ways into a drive. Its threads end when this is dropped.
 pub struct Lines {
+    drive: Arc<Drive>,
     reads: Sender<Job>,
     others: Sender<Job>,
 }
@@ -237,7 +254,12 @@ impl Lines {
         };
         let others = line()?;
         let reads = if duplex == Duplex::Full { line()? } else { others.clone() };
-        Ok((Self { reads, others }, threads))
+        Ok((Self { drive: Arc::clone(drive), reads, others }, threads))
+    }
+
+    /// An empty buffer for a job's data.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.drive.buffer()
     }
 
     pub fn submit(&self, job: Job) {

@@ -16,7 +16,7 @@ fn drive(file_system: FileSystem) -> LabDrive {
 }
 
 #[test]
-fn a_compressing_file_system_is_seen() {
+fn field_a10_a_compressing_file_system_is_seen() {
     for (scenario, scale) in [("compressible-67-same-drive", "--scale 3%"), ("zero-fill-cross-drive", "--scale 5%")] {
         needs!("mkfs.btrfs");
         let lab = LabDrive::builder().file_system(FileSystem::Btrfs).mount_options("compress-force=zstd").speed(Speed::rate(RATE)).start().unwrap();
@@ -52,7 +52,7 @@ fn shared_blocks_are_seen_and_give_no_rate() {
 }
 
 #[test]
-fn a_warm_cache_is_seen() {
+fn field_a01_a_warm_cache_is_seen() {
     needs!("mkfs.ext4");
     let lab = drive(FileSystem::Ext4);
     for (cache, severity) in [("as-is", "invalid"), ("warm", "weak")] {
@@ -130,7 +130,7 @@ fn a_cache_below_the_drive_is_not_called_cold_for_an_ordinary_user() {
 }
 
 #[test]
-fn a_device_that_swallows_flushes_is_seen() {
+fn field_a14_a_device_that_swallows_flushes_is_seen() {
     needs!("mkfs.ext4");
     let lab = drive(FileSystem::Ext4);
     let cached = CachedLoop::on(&lab);

@@ -54,8 +54,13 @@ impl DiskFile {
         })
     }
 
-    fn submit(&self, kind: Kind, offset: u64, length: u64, data: Vec<u8>, answer: impl FnOnce(Result<&[u8], i32>) + Send + 'static) {
-        self.lines.submit(Job { kind, offset, length, data, arrived_ns: now_ns(), answer: Box::new(answer) });
+    fn submit(&self, kind: Kind, offset: u64, length: u64, data: &[u8], answer: impl FnOnce(Result<&[u8], i32>) + Send + 'static) {
+        thread_local!(static HURRIED: () = hurry());
+        HURRIED.with(|()| ());
+        let arrived_ns = now_ns();
+        let mut buffer = if data.is_empty() { Vec::new() } else { self.lines.buffer() };
+        buffer.extend_from_slice(data);
+        self.lines.submit(Job { kind, offset, length, data: buffer, arrived_ns, answer: Box::new(answer) });
     }
 }
 
@@ -96,14 +101,12 @@ impl Filesystem for DiskFile {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // This is the one thread that takes requests in.
-        hurry();
         reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES | FopenFlags::FOPEN_NOFLUSH);
     }
 
     fn read(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, size: u32, _: OpenFlags, _: Option<LockOwner>, reply: ReplyData) {
         let length = u64::from(size).min(self.size.saturating_sub(offset));
-        self.submit(Kind::Read, offset, length, Vec::new(), |answer| match answer {
+        self.submit(Kind::Read, offset, length, &[], |answer| match answer {
             Ok(bytes) => reply.data(bytes),
             Err(errno) => reply.error(Errno::from_i32(errno)),
         });
@@ -125,14 +128,14 @@ impl Filesystem for DiskFile {
         if offset + data.len() as u64 > self.size {
             return reply.error(Errno::ENOSPC);
         }
-        self.submit(Kind::Write, offset, u64::from(size), data.to_vec(), move |answer| match answer {
+        self.submit(Kind::Write, offset, u64::from(size), data, move |answer| match answer {
             Ok(_) => reply.written(size),
             Err(errno) => reply.error(Errno::from_i32(errno)),
         });
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.submit(Kind::Flush, 0, 0, Vec::new(), finish(reply));
+        self.submit(Kind::Flush, 0, 0, &[], finish(reply));
     }
 
     fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
@@ -140,6 +143,6 @@ impl Filesystem for DiskFile {
         if mode & (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE) == 0 {
             return reply.error(Errno::EOPNOTSUPP);
         }
-        self.submit(Kind::Discard, offset, length.min(self.size.saturating_sub(offset)), Vec::new(), finish(reply));
+        self.submit(Kind::Discard, offset, length.min(self.size.saturating_sub(offset)), &[], finish(reply));
     }
 }

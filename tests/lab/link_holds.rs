@@ -51,7 +51,7 @@ fn plugged_into_usb2(lab: &LabDrive) -> (tempfile::TempDir, Host) {
 }
 
 #[test]
-fn a_rate_below_that_of_the_link_holds_and_one_above_is_impossible() {
+fn field_a01_a_rate_below_that_of_the_link_holds_and_one_above_is_impossible() {
     for (rate, verdict, impossible) in [(30_000_000, Verdict::Holds, false), (200_000_000, Verdict::Fails, true)] {
         needs!("mkfs.ext4");
         let lab = LabDrive::builder().file_system(FileSystem::Ext4).speed(Speed::rate(rate)).start().unwrap();

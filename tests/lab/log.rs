@@ -34,6 +34,8 @@ pub struct Request {
     pub ended_ns: u64,
     /// The errno that it was answered with; 0 for success.
     pub errno: i32,
+    /// The rig's own time for it, on the way there and back, as it was measured on the idle drive.
+    pub way_ns: u64,
 }
 
 /// Requests and bytes by kind. Failed requests are counted in `errors` alone.
@@ -114,9 +116,9 @@ impl Log {
 
     /// The log as text: a line of names, then one line a request with commas between.
     pub fn to_text(&self) -> String {
-        let mut text = "arrived_ns,started_ns,ended_ns,kind,offset,length,errno\n".to_owned();
+        let mut text = "arrived_ns,started_ns,ended_ns,kind,offset,length,errno,way_ns\n".to_owned();
         for request in self.lock().iter() {
-            let Request { kind, offset, length, arrived_ns, started_ns, ended_ns, errno } = request;
+            let Request { kind, offset, length, arrived_ns, started_ns, ended_ns, errno, way_ns } = request;
             let kind = match kind {
                 Kind::Read => "read",
                 Kind::Write => "write",
@@ -124,7 +126,7 @@ impl Log {
                 Kind::Discard => "discard",
             };
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{arrived_ns},{started_ns},{ended_ns},{kind},{offset},{length},{errno}");
+            let _ = writeln!(text, "{arrived_ns},{started_ns},{ended_ns},{kind},{offset},{length},{errno},{way_ns}");
         }
         text
     }

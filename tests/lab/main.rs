@@ -12,17 +12,20 @@
 #[path = "mod.rs"]
 mod lab;
 
+mod calls_hold;
 mod capacity_holds;
 mod curves_hold;
 mod evidence_fails;
 mod failures_hold;
 mod faults_hold;
 mod file_systems_hold;
+mod hangs_hold;
 mod link_holds;
 mod program;
 mod proofs_hold;
 mod signals_hold;
 mod speed_holds;
+mod trees_hold;
 mod truth_holds;
 mod user_holds;
 mod where_holds;

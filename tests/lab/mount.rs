@@ -114,6 +114,8 @@ impl Builder {
         std::fs::create_dir(&fuse)?;
         let mut config = Config::default();
         config.mount_options.push(MountOption::FSName("copysim-lab".to_owned()));
+        // While some take in a MiB each, the next need not wait: that would be waiting for the rig.
+        config.n_threads = Some(8);
         lab.session = Some(fuser::spawn_mount(DiskFile::new(lines, self.size), &fuse, &config)?);
         let mut arguments: Vec<_> = ["--find", "--show", "--direct-io=on"].map(str::to_owned).into();
         arguments.extend(self.sector_size.map(|bytes| format!("--sector-size={bytes}")));
@@ -226,6 +228,16 @@ impl LabDrive {
         let backing = Path::new("/sys/class/bdi").join(self.attribute("dev")?);
         std::fs::write(backing.join("strict_limit"), "1")?;
         std::fs::write(backing.join("max_bytes"), bytes.to_string())
+    }
+
+    /// Undoes `hold_back`. What a failing drive does not take stays in memory, and whoever is held back by it may be so for ever.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn hold_back_no_more(&self) -> io::Result<()> {
+        let backing = Path::new("/sys/class/bdi").join(self.attribute("dev")?);
+        std::fs::write(backing.join("max_ratio"), "100")?;
+        std::fs::write(backing.join("strict_limit"), "0")
     }
 
     fn mount(&mut self) -> io::Result<()> {

@@ -78,6 +78,11 @@ impl Order {
         self.after(&["unshare", "--mount", "sh", "-c", "mount -t tmpfs -o size=64k none /dev/shm && exec \"$@\"", "sh"])
     }
 
+    /// Run with its calls seen, or answered otherwise, by strace; what that saw goes to a file.
+    pub fn traced(self, arguments: &[&str], log: &Path) -> Self {
+        self.after(&[&["strace", "-f", "-o", log.to_str().unwrap()], arguments].concat())
+    }
+
     fn after(mut self, program: &[&str]) -> Self {
         self.before.extend(program.iter().map(OsString::from));
         self

@@ -93,7 +93,7 @@ fn a_slow_source_is_the_limit_and_a_fast_one_is_not() {
 }
 
 #[test]
-fn a_drive_that_keeps_equal_data_once_is_suspected_by_the_control_and_a_plain_one_is_not() {
+fn field_a11_a_drive_that_keeps_equal_data_once_is_suspected_by_the_control_and_a_plain_one_is_not() {
     needs!("mkfs.ext4");
     for once in [false, true] {
         let lab = drive(RATE);

@@ -115,7 +115,7 @@ fn fio(directory: &Path, bytes: u64) -> f64 {
 }
 
 #[test]
-fn a_copy_from_memory_is_what_the_log_and_fio_say() {
+fn field_a14_a_copy_from_memory_is_what_the_log_and_fio_say() {
     for (rate, scale, cache) in [(50 * MB, "--scale 4%", 16 * MB), (200 * MB, "--scale 12%", 48 * MB)] {
         needs!("mkfs.ext4", "fio");
         let lab = drive(FileSystem::Ext4, Speed::rate(rate));
@@ -175,7 +175,7 @@ fn a_copy_from_one_drive_to_another_is_what_both_logs_say() {
 }
 
 #[test]
-fn a_corpus_that_memory_can_not_hold_is_made_ahead_of_the_writer() {
+fn field_a13_a_corpus_that_memory_can_not_hold_is_made_ahead_of_the_writer() {
     needs!("mkfs.ext4", "unshare");
     let lab = drive(FileSystem::Ext4, Speed::rate(50 * MB));
     lab.hold_back(16 * MB).unwrap();

@@ -9,7 +9,7 @@ use crate::needs;
 use crate::program::{Order, Truth, ratio};
 
 #[test]
-fn an_ordinary_user_measures_cold_data_and_gets_one_mark() {
+fn field_a04_an_ordinary_user_measures_cold_data_and_gets_one_mark() {
     needs!("mkfs.ext4", "setpriv");
     let lab = LabDrive::builder().file_system(FileSystem::Ext4).speed(Speed::rate(50_000_000)).start().unwrap();
     let home = crate::users_directory(lab.path());
@@ -52,7 +52,7 @@ fn a_file_system_without_a_drive_is_measured_and_its_unknowns_are_named() {
 }
 
 #[test]
-fn a_file_system_that_can_not_flush_gets_no_rate() {
+fn field_b03_a_file_system_that_can_not_flush_gets_no_rate() {
     needs!();
     let memory = MemoryFs::with(Nature { capacity: 512 << 20, fsync: Some(libc::EOPNOTSUPP), ..Nature::default() }).unwrap();
     let ended = Order::new("large-file-same-drive", memory.path()).with("--scale 4% --runs 1").done();

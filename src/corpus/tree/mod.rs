@@ -74,7 +74,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn every_layout_gives_portable_unique_paths_in_order(key: [u8; 32], files in 1_u64..3_000) {
+        fn field_f04_every_layout_gives_portable_unique_paths_in_order(key: [u8; 32], files in 1_u64..3_000) {
             for layout in layouts() {
                 check(&layout, &key, files);
             }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn large_numbers_of_files_stay_unique() {
+    fn field_f06_large_numbers_of_files_stay_unique_where_case_is_ignored() {
         for layout in layouts() {
             check(&layout, &[5; 32], 250_000);
         }

@@ -20,8 +20,10 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
     let copied = |ns: u64| seen.bytes as f64 * 1e9 / ns.max(1) as f64;
     let of_copier = if seen.copier == Copier::OtherProgram { "the other program's processor time is" } else { "copysim itself took" };
     let mut because = vec![format!("{of_copier} {} of the time", percent(tool_share))];
-    let headroom = seen.tool_bytes_per_s.zip(seen.durable_ns).map(|(tool, ns)| tool as f64 / copied(ns));
-    if let (Some(tool), Some(headroom)) = (seen.tool_bytes_per_s, headroom) {
+    // Of nothing, or in no time, there is no rate.
+    let tool = seen.tool_bytes_per_s.filter(|&tool| tool > 0 && seen.bytes > 0);
+    let headroom = tool.zip(seen.durable_ns.filter(|&ns| ns > 0)).map(|(tool, ns)| tool as f64 / copied(ns));
+    if let (Some(tool), Some(headroom)) = (tool, headroom) {
         because.push(format!("from memory to memory it copies {}, {headroom:.1} times as much", rate(tool, SECOND_NS)));
     }
     let link = seen.link_bytes_per_s;
@@ -41,7 +43,7 @@ pub(super) fn conclude(seen: &Observed, found: &mut Conclusions) {
     }
     let verdict = match (impossible || limited, link) {
         (true, _) => Verdict::Fails,
-        (false, Some(_)) if seen.durable_ns.is_some() && seen.tool_bytes_per_s.is_some() => Verdict::Holds,
+        (false, Some(_)) if headroom.is_some() => Verdict::Holds,
         (false, _) => Verdict::Unknown,
     };
     found.prove(Proof::BelowCeilings, verdict, because);

@@ -100,7 +100,7 @@ fn an_ordinary_user_has_cold_data_and_one_mark() {
 }
 
 #[test]
-fn a_drive_that_served_too_little_was_helped_by_a_cache() {
+fn field_a01_a_drive_that_served_too_little_was_helped_by_a_cache() {
     check(&Observed { source_counted: vec![counted(GB / 2)], ..sound() }, Proof::Cold, Verdict::Fails, INVALID_NOT_COLD);
     // What is stored compressed is read compressed.
     let stored = Observed { source_stored_bytes: Some(GB / 2), source_counted: vec![counted(GB / 2)], ..sound() };
@@ -183,7 +183,7 @@ fn a_flush_that_did_not_reach_the_medium_fails_and_an_unknown_one_is_said() {
 }
 
 #[test]
-fn the_tool_is_named_when_it_is_the_limit() {
+fn field_a13_the_tool_is_named_when_it_is_the_limit() {
     let limited = Some(("tool-limited", Severity::Weak));
     check(&Observed { tool_ns: 1_700, ..sound() }, Proof::BelowCeilings, Verdict::Fails, limited);
     check(&Observed { system_ns: 2_000, ..sound() }, Proof::BelowCeilings, Verdict::Fails, limited);
@@ -193,7 +193,7 @@ fn the_tool_is_named_when_it_is_the_limit() {
 }
 
 #[test]
-fn a_rate_above_the_links_is_impossible() {
+fn field_a01_a_rate_above_the_links_is_impossible() {
     let slow = |link| Observed { link_bytes_per_s: link, ..sound() };
     check(&slow(Some(GB / 11)), Proof::BelowCeilings, Verdict::Fails, Some(("impossible-rate", Severity::Invalid)));
     check(&slow(Some(GB / 10)), Proof::BelowCeilings, Verdict::Holds, None);
@@ -265,7 +265,7 @@ fn others_are_seen_by_what_the_drives_moved_beyond_our_own() {
 }
 
 #[test]
-fn names_and_attributes_are_judged_apart_from_content() {
+fn field_a06_names_and_attributes_are_judged_apart_from_content() {
     let served = |bytes| Observed { source_counted: vec![Counters { read_bytes: bytes, ..counted(GB) }], ..sound() };
     check(&served(GB + 3_000_000), Proof::ColdMetadata, Verdict::Holds, None);
     check(&served(GB + 63_999), Proof::ColdMetadata, Verdict::Unknown, None);
@@ -305,7 +305,7 @@ fn a_slower_control_means_that_equal_data_are_kept_once() {
 }
 
 #[test]
-fn a_first_run_stands_apart_when_the_others_agree() {
+fn field_h17_a_first_run_stands_apart_when_the_others_agree() {
     let codes = |runs: &[u64]| compare_runs(runs).len();
     assert_eq!(codes(&[55, 20, 21]), 1);
     assert_eq!(codes(&[10, 20, 21]), 1);
