@@ -264,7 +264,8 @@ fn field_b03_what_can_not_be_flushed_is_told_from_what_failed_to() {
         let phase = &document.runs[0].phases[0];
         let flush = phase.flush.as_ref().unwrap();
         assert_eq!((flush.method.as_str(), flush.reaches_medium), ("none: the file system can't flush", copysim::result::Answer::Unknown));
-        assert!(phase.window.durable_ns.is_none() && document.summary.is_empty(), "{:?}", document.summary);
+        let claims_durable = document.summary.iter().any(|summary| summary.headline || summary.metric.starts_with("durable"));
+        assert!(phase.window.durable_ns.is_none() && !claims_durable, "{:?}", document.summary);
     }
     for operation in ["sync", "sync_filesystem"] {
         for errno in [libc::EIO, libc::ENOSPC, libc::EDQUOT] {
@@ -307,7 +308,6 @@ fn field_b09_whatever_fails_is_told_and_nothing_passes_for_right_that_is_not() {
     }
     let (next, wrong, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()), AtomicUsize::new(0));
     let (hangs, endings) = (AtomicUsize::new(0), Mutex::new(BTreeMap::<String, u64>::new()));
-    let (granted, grants) = (AtomicUsize::new(0), OPERATIONS.iter().position(|name| *name == "grant_owner").unwrap());
     // What starts other programs comes after everything else: a program that is being started has the locks of its neighbours, too.
     shots.sort_by_key(|(case, _)| starts_programs(&CASES[*case]()));
     let alone = shots.partition_point(|(case, _)| !starts_programs(&CASES[*case]()));
@@ -323,7 +323,6 @@ fn field_b09_whatever_fails_is_told_and_nothing_passes_for_right_that_is_not() {
                             }
                             Some(trial) => {
                                 missed.fetch_add(usize::from(trial.struck.is_none() && shot.operation != SAVE), Ordering::SeqCst);
-                                granted.fetch_add(trial.counts[grants] as usize, Ordering::SeqCst);
                                 *endings.lock().unwrap().entry(judge::ending(&trial)).or_default() += 1;
                                 judge::faults_of(*shot, &trial, &golden[*case])
                             }
@@ -352,8 +351,8 @@ fn field_b09_whatever_fails_is_told_and_nothing_passes_for_right_that_is_not() {
     );
     assert_eq!(panics.load(Ordering::SeqCst), 0);
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    // Extents one by one are asked for of a drive whose place on its device is known; rights are given only where root is not and a call was struck.
-    let seldom = |name: &str| name == "each_extent" || name == "grant_owner" && granted.load(Ordering::SeqCst) > 0;
+    // Extents one by one are asked for of a drive whose place on its device is known; rights are given where a directory lacks them, which root does not feel.
+    let seldom = |name: &str| name == "each_extent" || name == "grant_owner";
     let never: Vec<_> = hits.iter().filter(|(name, count)| **count == 0 && !seldom(name)).collect();
     assert!(never.is_empty(), "never called: {never:?}");
 }
