@@ -1,5 +1,11 @@
 //! The copier by itself, on files that no corpus has: odd times, odd permissions, holes, things that are no files, and files that change while they are copied.
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, reason = "tests make their own fixtures and look at them from outside")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests make their own fixtures and look at them from outside"
+)]
 
 #[path = "fixtures/exfat.rs"]
 mod exfat;

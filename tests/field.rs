@@ -68,11 +68,6 @@ fn field_table_names_tests_that_exist() {
     let mut wrong = Vec::new();
     let (mut tested, mut cases) = (0, 0);
     for (part, numbers) in CASES {
-        // A part is written as a whole.
-        if !rows.keys().any(|id| id.starts_with(part)) {
-            println!("{part}: no rows yet");
-            continue;
-        }
         for id in numbers.split(' ').map(|number| format!("{part}{number}")) {
             cases += 1;
             let Some(row) = rows.get(&id) else {
@@ -96,6 +91,6 @@ fn field_table_names_tests_that_exist() {
     wrong.extend(rows.keys().filter(|id| !known.contains(id)).map(|id| format!("{id} is no case of the list")));
     println!("{tested} of {cases} cases have tests");
     assert_eq!(known.len(), 73);
-    assert!(tested + (known.len() - TESTED) >= cases, "only {tested} of {cases} cases have tests");
+    assert!(tested >= TESTED, "only {tested} of {cases} cases have tests");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

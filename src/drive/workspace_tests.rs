@@ -487,6 +487,8 @@ fn field_j06_of_many_that_open_at_once_exactly_one_holds_the_workspace_at_a_time
                     let Ok(workspace) = Workspace::open_or_create(OS, &place.target) else { continue };
                     assert_eq!(holders.fetch_add(1, order), 0);
                     opened.fetch_add(1, order);
+                    // Long enough for whoever would come in as well.
+                    OS.clock.sleep(Duration::from_micros(200));
                     holders.fetch_sub(1, order);
                     workspace.clean().unwrap();
                 }

@@ -294,7 +294,7 @@ impl Files for OsFiles {
     }
 
     fn list(&self, dir: &Handle, each: &mut dyn FnMut(Entry) -> io::Result<()>) -> io::Result<()> {
-        for entry in rustix::fs::Dir::read_from(dir)? {
+        for entry in retry_on_intr(|| rustix::fs::Dir::read_from(dir))? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {

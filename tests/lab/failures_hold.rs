@@ -292,30 +292,6 @@ fn field_c09_a_file_that_is_cut_while_it_is_read_is_said_to_be() {
 }
 
 #[test]
-fn field_d04_a_btrfs_without_room_for_names_is_told_and_left_clean() {
-    needs!("mkfs.btrfs");
-    let lab = LabDrive::builder().size(130 << 20).file_system(FileSystem::Btrfs).mkfs_options(&["-m", "single", "-d", "single"]).start().unwrap();
-    corpus(&lab, "small-files", "0.1%");
-    // Small files live in the metadata, which run out first; what is free for data does not help.
-    let filler = lab.path().join("filler");
-    std::fs::create_dir(&filler).unwrap();
-    let name = "n".repeat(200);
-    let full = (0..).find_map(|index| std::fs::write(filler.join(format!("{name}{index}")), [7; 1500]).err());
-    assert_eq!(full.unwrap().raw_os_error(), Some(libc::ENOSPC));
-    let ended = Order::new("small-files-same-drive", lab.path()).with("--scale 0.1% --runs 1").run();
-    println!("{}", ended.err);
-    // What it says that it has may be enough or not; never is a copy called made that is not.
-    match ended.code {
-        Some(1) => assert!(ended.err.contains("(ENOSPC)") && ended.err.contains("the drive is full"), "{}", ended.err),
-        Some(2) => assert!(ended.err.contains("fits") || ended.err.contains("(ENOSPC)"), "{}", ended.err),
-        code => panic!("{code:?}: {}", ended.err),
-    }
-    assert_eq!(left_in(lab.path()), Vec::<String>::new());
-    run(env!("CARGO_BIN_EXE_copysim"), [Path::new("clean"), lab.path()]).unwrap();
-    assert!(!lab.path().join("copysim-workspace").exists());
-}
-
-#[test]
 fn field_d06_a_file_system_that_claims_what_no_drive_has_is_measured_as_one_that_says_nothing() {
     needs!();
     let memory = MemoryFs::with(Nature { capacity: 300 * MB, claims: Some(u64::MAX / 2), ..Nature::default() }).unwrap();
