@@ -112,10 +112,13 @@ impl Place {
 
     /// Starts to measure and waits until it says that it has come so far; other measurements of this drive are waited for.
     fn start(&self, scenario: &str, target: &Path, moment: &str, more: &[&str]) -> Running {
+        self.starts(&[&["scenario", scenario, target.to_str().unwrap(), "--scale", SCALE, "--runs", "9"], more].concat(), moment)
+    }
+
+    fn starts(&self, args: &[&str], moment: &str) -> Running {
         let begun = Instant::now();
         loop {
-            let args = [&["scenario", scenario, target.to_str().unwrap(), "--scale", SCALE, "--runs", "9"], more].concat();
-            let mut child = self.copysim(&args).stdout(Stdio::null()).spawn().unwrap();
+            let mut child = self.copysim(args).stdout(Stdio::null()).spawn().unwrap();
             let mut running = Running { err: BufReader::new(child.stderr.take().unwrap()), child, said: String::new() };
             if running.hears(moment) {
                 return running;
@@ -144,13 +147,35 @@ impl Place {
         self.ends(&["scenario", "jpg-same-drive", self.stick().to_str().unwrap(), "--scale", SCALE, "--runs", "1", "--settle", "0s"], 0)
     }
 
+    fn share_of(&self, bytes: u64) -> String {
+        share(bytes, &rustix::fs::statvfs(self.root.path()).unwrap())
+    }
+
+    /// Checks of the capacity that are not over.
+    fn capacity_checks(&self) -> usize {
+        let runs = fs::read_dir(self.workspace().join("runs")).into_iter().flatten();
+        runs.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with("-capacity")).count()
+    }
+
     /// The copies and the corpora without a manifest: what is there and should not stay.
     fn unfinished(&self) -> (usize, usize) {
         let below =
             |name: &str| fs::read_dir(self.workspace().join(name)).into_iter().flatten().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
         let corpora = below("corpora");
-        (below("runs").len(), corpora.iter().filter(|corpus| !corpus.join("MANIFEST").exists()).count())
+        let of_capacity = |path: &&PathBuf| path.to_string_lossy().ends_with("-capacity");
+        (
+            below("runs").len() - below("runs").iter().filter(of_capacity).count(),
+            corpora.iter().filter(|corpus| !corpus.join("MANIFEST").exists()).count(),
+        )
     }
+}
+
+/// How much of what would make a drive 98 % full comes to so many bytes, as a scale.
+fn share(bytes: u64, space: &rustix::fs::StatVfs) -> String {
+    let free = space.f_bavail * space.f_frsize;
+    let wanted = space.f_blocks * space.f_frsize * 98 / 100;
+    let missing = wanted.saturating_sub(space.f_blocks * space.f_frsize - free).max(1);
+    format!("{:.2}%", (bytes as f64 * 100.0 / missing as f64).clamp(0.01, 100.0))
 }
 
 /// A copysim at work.
@@ -186,36 +211,95 @@ impl Running {
     }
 }
 
+/// Work that is killed: how it is called, with `TARGET` and `FILL` in it, and what it says as it goes.
+struct Work {
+    args: &'static [&'static str],
+    moments: &'static [&'static str],
+}
+
+/// The first has its turn every other time: it has the most stages.
+const WORKS: [Work; 4] = [
+    Work { args: &["scenario", "jpg-same-drive", "TARGET", "--scale", SCALE, "--runs", "9", "--settle", "0s"], moments: &MOMENTS },
+    Work {
+        args: &["scenario", "jpg-cross-drive", "TARGET", "--scale", SCALE, "--runs", "9", "--settle", "0s"],
+        moments: &["making ", "run 1 of 9: copying", "run 1 of 9: comparing", "removing what was written"],
+    },
+    Work {
+        args: &["capacity", "TARGET", "--size", "48 MB", "--yes"],
+        moments: &["checking ", "capacity: writing ", "capacity: emptying caches", "capacity: reading ", "removing the test data"],
+    },
+    Work {
+        args: &["scenario", "fill-drive", "TARGET", "--fill", "98%", "--scale", "FILL", "--runs", "1", "--settle", "0s", "--yes"],
+        moments: &["run 1 of 1: writing ", "run 1 of 1: comparing", "removing what was written"],
+    },
+];
+
+impl Work {
+    fn args(&self, place: &Place) -> Vec<String> {
+        self.args
+            .iter()
+            .map(|arg| match *arg {
+                "TARGET" => place.stick().to_str().unwrap().to_owned(),
+                "FILL" => place.share_of(60_000_000),
+                arg => arg.to_owned(),
+            })
+            .collect()
+    }
+
+    fn is_capacity(&self) -> bool {
+        self.args[0] == "capacity"
+    }
+}
+
+/// `COPYSIM_KILLS` of them; 20 when it is not said.
 #[test]
 fn field_j04_a_kill_at_any_moment_leaves_what_the_next_start_removes_and_touches_nothing_else() {
     let mut dice = Dice::new();
     let place = Place::new();
     let before = place.around();
-    let mut found = (0, 0);
-    for round in 0..20 {
-        let moment = MOMENTS[round % MOMENTS.len()];
+    let kills = std::env::var("COPYSIM_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20);
+    let (mut found, mut turns, mut went_on) = ((0, 0), [0; WORKS.len()], 0);
+    for round in 0..kills {
+        let index = if round % 2 == 0 { 0 } else { 1 + round / 2 % (WORKS.len() - 1) };
+        let work = &WORKS[index];
+        let moment = work.moments[turns[index] % work.moments.len()];
+        turns[index] += 1;
         if moment == "making " {
             place.ends(&["clean", place.stick().to_str().unwrap()], 0);
         }
-        let running = place.start("jpg-same-drive", &place.stick(), moment, &["--settle", "0s"]);
+        let args = work.args(&place);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let running = place.starts(&args, moment);
         thread::sleep(Duration::from_micros(dice.below(120_000)));
         running.signal(Signal::KILL);
-        assert_eq!(running.ends().0, None);
+        let (code, _) = running.ends();
+        // What has little to do may have ended before.
+        assert!(code.is_none() || code == Some(0) && index > 0, "round {round}: {code:?}");
         assert_eq!(place.around(), before, "round {round}");
-        let left = place.unfinished();
+        let (left, goes_on) = (place.unfinished(), place.capacity_checks() > 0);
         found = (found.0 + left.0, found.1 + left.1);
         if dice.below(3) == 0 {
             place.ends(&["clean", place.stick().to_str().unwrap()], 0);
             assert!(!place.workspace().exists(), "round {round}");
         } else {
-            let said = place.measures_once();
-            assert_eq!(said.contains("removed what a run that was killed had left: "), left.0 > 0, "round {round}, {left:?}: {said}");
-            assert_eq!(said.contains(", which was never finished: "), left.1 > 0, "round {round}, {left:?}: {said}");
-            assert_eq!(place.unfinished(), (0, 0), "round {round}");
-            place.ends(&["corpus", "verify", place.stick().to_str().unwrap()], 0);
+            let said = if index == 0 { place.measures_once() } else { place.ends(&args, 0) };
+            let at = format!("round {round}, {}, {moment}, {left:?}: {said}", work.args[1]);
+            assert_eq!(said.contains("removed what a run that was killed had left: "), left.0 > 0, "{at}");
+            assert_eq!(said.contains(", which was never finished: "), left.1 > 0, "{at}");
+            let goes_on_with = said.contains("going on with ") || said.contains(" are there: they are read again");
+            assert_eq!(goes_on_with, goes_on && work.is_capacity(), "{at}");
+            went_on += usize::from(goes_on);
+            assert_eq!((place.unfinished(), place.capacity_checks()), ((0, 0), 0), "{at}");
+            if index == 0 {
+                place.ends(&["corpus", "verify", place.stick().to_str().unwrap()], 0);
+            }
         }
         assert_eq!(place.around(), before, "round {round}");
     }
+    println!(
+        "{kills} kills, of {turns:?}: {} copies and {} corpora were left and removed by the next start, {went_on} checks of a capacity went on",
+        found.0, found.1
+    );
     assert!(found.0 > 0 && found.1 > 0, "nothing was ever left, so nothing was tested: {found:?}");
 }
 

@@ -4,6 +4,7 @@
 #[path = "fixtures/records.rs"]
 mod records;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use copysim::result::mask::{Identity, mask};
 use copysim::result::summary::summarise;
 use copysim::result::{Document, Measured, PhaseStatus, Timeline, differences, flags, schema, store};
 use records::{RUNS, good};
+use serde_json::Value;
 
 fn text(document: &Document) -> String {
     let text = report::render(document, "text").unwrap();
@@ -104,6 +106,73 @@ fn a_block_trace_shows_what_the_devices_did_or_why_that_is_not_known() {
     let section = lost.split("\n\n").find(|section| section.starts_with("WHAT THE DEVICES DID MEANWHILE")).unwrap();
     assert!(section.contains("not known: 1,406 of the kernel's block events were lost") && !section.contains('%'), "{section}");
     assert!(!text(&good()).contains("MEANWHILE"), "nobody asked");
+}
+
+/// Every text in a value by its place; of lists all are one place.
+fn texts<'v>(value: &'v mut Value, at: &str, each: &mut dyn FnMut(&str, &mut String)) {
+    match value {
+        Value::String(text) => each(at, text),
+        Value::Array(list) => list.iter_mut().for_each(|value| texts(value, &format!("{at}/*"), each)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| texts(value, &format!("{at}/{key}"), each)),
+        _ => {}
+    }
+}
+
+/// Escapes for terminals in seven and eight bits, reordering, lines and returns of its own, what ends a cell or begins a tag elsewhere.
+const EVIL: &str = "\u{1b}]0;gotcha\u{7}\u{202e}\u{9b}2J\r\n\u{200b}<script>|[b]";
+
+#[test]
+fn no_text_of_a_record_can_steer_the_terminal_in_any_view() {
+    let mut records: Vec<Value> = records::all().iter().map(|(_, record)| serde_json::to_value(record).unwrap()).collect();
+    // Where any text may stand: what a word of a closed set or a time must be can't be evil.
+    let mut free = BTreeMap::<String, bool>::new();
+    for record in &mut records {
+        // A result without a label or an error has room for both.
+        (record["label"], record["error"]) = (EVIL.into(), EVIL.into());
+        record["drives"][0]["advice"] = serde_json::json!([EVIL]);
+        let mut found = Vec::new();
+        texts(record, "", &mut |place, _| found.push(place.to_owned()));
+        for place in found.into_iter().filter(|place| place != "/schema") {
+            free.entry(place.clone()).or_insert_with(|| {
+                let mut changed = record.clone();
+                texts(&mut changed, "", &mut |at, text| {
+                    if at == place {
+                        EVIL.clone_into(text);
+                    }
+                });
+                Document::from_json(&changed.to_string()).is_ok()
+            });
+        }
+    }
+    let free: Vec<&String> = free.iter().filter(|(_, is_free)| **is_free).map(|(place, _)| place).collect();
+    assert!(free.len() > 60 && free.iter().any(|place| place.ends_with("/evidence/*/because")), "{free:?}");
+    let good = good();
+    for mut record in records {
+        texts(&mut record, "", &mut |place, text| {
+            if free.iter().any(|free| *free == place) {
+                EVIL.clone_into(text);
+            }
+        });
+        let mut document = Document::from_json(&record.to_string()).unwrap();
+        for phase in document.runs.iter_mut().flat_map(|run| &mut run.phases) {
+            phase.device = std::mem::take(&mut phase.device).into_values().map(|counters| (EVIL.to_owned(), counters)).collect();
+            phase.flags.push(flags::STALL.flag(Some(EVIL), None));
+        }
+        let mut views: Vec<String> = report::VIEWS.iter().map(|view| report::render(&document, view.name).unwrap()).collect();
+        assert_eq!(Document::from_json(&views[1]).unwrap(), document, "JSON's escapes are the same text");
+        views.extend([
+            report::card::render(&document, &[EVIL.to_owned()]),
+            report::differences(&document, &good),
+            report::differences(&good, &document),
+        ]);
+        for (index, view) in views.iter().enumerate() {
+            let bad = view.chars().find(|c| c.is_control() && *c != '\n' || matches!(c, '\u{202e}' | '\u{200b}'));
+            assert_eq!(bad, None, "view {index}: {:?}", view.lines().find(|line| line.contains(bad.unwrap())));
+            // Nor does it begin a line of its own.
+            assert!(!view.lines().any(|line| line.starts_with('\u{200b}') || line.trim_start().starts_with("<script>")), "{view}");
+        }
+        assert!(views[0].contains("\\u{1b}]0;gotcha"));
+    }
 }
 
 #[test]
@@ -225,7 +294,7 @@ fn every_fixture_survives_a_round_trip() {
 fn unknown_facts_are_null_and_whole_numbers_have_no_point() {
     let value = serde_json::to_value(records::interrupted()).unwrap();
     for pointer in ["/model", "/suite", "/corpora/0/extents", "/runs/0/phases/0/block", "/runs/0/phases/0/time/overlap_ns", "/runs/0/arm"] {
-        assert_eq!(value.pointer(pointer), Some(&serde_json::Value::Null), "{pointer}");
+        assert_eq!(value.pointer(pointer), Some(&Value::Null), "{pointer}");
     }
     assert_eq!(value.pointer("/runs/0/phases/0/point"), Some(&serde_json::json!({})));
     assert_eq!(value.pointer("/hosts/0/name"), None);
@@ -277,7 +346,7 @@ fn the_schema_is_the_one_that_was_published() {
         std::fs::write(&path, &generated).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
-    let [published, generated] = [published, generated].map(|text| serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default());
+    let [published, generated] = [published, generated].map(|text| serde_json::from_str::<Value>(&text).unwrap_or_default());
     assert!(
         published == generated,
         "the shape of the record is no longer that of docs/result.schema.json. If a field was only added, regenerate it:\n    \
@@ -548,18 +617,18 @@ fn field_h02_rates_are_bytes_over_time_of_each_run_and_never_a_mean() {
 
 #[test]
 fn field_h04_whatever_happened_the_record_is_json_for_everybody() {
-    fn numbers_are_finite(value: &serde_json::Value) -> bool {
+    fn numbers_are_finite(value: &Value) -> bool {
         match value {
-            serde_json::Value::Number(number) => number.as_f64().is_some_and(f64::is_finite),
-            serde_json::Value::Array(values) => values.iter().all(numbers_are_finite),
-            serde_json::Value::Object(members) => members.values().all(numbers_are_finite),
+            Value::Number(number) => number.as_f64().is_some_and(f64::is_finite),
+            Value::Array(values) => values.iter().all(numbers_are_finite),
+            Value::Object(members) => members.values().all(numbers_are_finite),
             _ => true,
         }
     }
     let edges = [record_of(u64::MAX, &[1_000_000_000]), record_of(u64::MAX, &[u64::MAX]), record_of(1, &[u64::MAX, 0])];
     for (name, document) in records::all().into_iter().chain(edges.map(|document| ("edge", document))) {
         let text = report::render(&document, "json").unwrap();
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
         assert!(numbers_are_finite(&value), "{name}");
         assert!(
             document.summary.iter().all(|summary| summary.values.iter().chain([&summary.median, &summary.min, &summary.max]).all(|v| v.is_finite()))

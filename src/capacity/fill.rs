@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::crew::{Crew, with_crew};
 use super::layout::{Laid, Layout, Stretch};
 use super::pattern::{Own, Pattern};
-use super::{CHUNK, FILE_SPAN, SECTOR};
+use super::{CHUNK, END, FILE_SPAN, SECTOR};
 use crate::drive::RunDir;
 use crate::error::{Error, IoFailure, Side};
 use crate::measure::calls::{Calls, Op};
@@ -36,7 +36,7 @@ pub fn name_of(index: u64) -> String {
 /// The number of a file by its name.
 #[must_use]
 pub fn index_of(name: &str) -> Option<u64> {
-    name.parse().ok().filter(|index| name_of(*index) == name)
+    name.parse().ok().filter(|&index| index < END / FILE_SPAN && name_of(index) == name)
 }
 
 /// The name of a file that is being written.

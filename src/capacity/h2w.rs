@@ -5,8 +5,8 @@
 
 use std::ffi::OsStr;
 
-use super::pattern::{Pattern, Sector, Seen, different_bits, judge_plainly, word};
-use super::{FILE_SPAN, SECTOR};
+use super::pattern::{Pattern, Sector, Seen, different_bits, is_place, judge_plainly, word};
+use super::{END, FILE_SPAN, SECTOR};
 
 const FACTOR: u64 = 4_294_967_311;
 const SUMMAND: u64 = 17;
@@ -36,8 +36,11 @@ impl Pattern for H2w {
         }
         let place = word(sector, 0);
         let mut other = [0; SECTOR];
+        if place == position || !is_place(place) {
+            return Seen::Garbage;
+        }
         self.fill(place, &mut other);
-        if place != position && different_bits(sector, &other) <= FEW_BITS { Seen::Elsewhere(place) } else { Seen::Garbage }
+        if different_bits(sector, &other) <= FEW_BITS { Seen::Elsewhere(place) } else { Seen::Garbage }
     }
 }
 
@@ -46,8 +49,7 @@ impl Pattern for H2w {
 pub fn number_of(name: &OsStr) -> Option<u64> {
     let digits = name.to_str()?.strip_suffix(".h2w")?;
     let number: u64 = digits.parse().ok().filter(|_| !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    // Beyond this the offset would not fit 64 bits.
-    (number - 1).checked_mul(FILE_SPAN).map(|_| number - 1)
+    (number <= END / FILE_SPAN).then(|| number - 1)
 }
 
 #[cfg(test)]
@@ -84,13 +86,15 @@ mod tests {
         assert_eq!(judge(&changed), Seen::Flipped(7));
         changed[101] ^= 1;
         assert_eq!(judge(&changed), Seen::Garbage);
+        // No file reaches so far.
+        assert_eq!((judge(&of(u64::MAX - 511)), judge(&of(1 << 63))), (Seen::Garbage, Seen::Garbage));
     }
 
     #[test]
     fn files_are_known_by_their_names() {
         let number = |name: &str| number_of(OsStr::new(name));
-        assert_eq!((number("1.h2w"), number("120.h2w")), (Some(0), Some(119)));
-        for name in ["0.h2w", "01.h2w", "+1.h2w", ".h2w", "a.h2w", "1.h2", "1.h2w.bak", "99999999999999.h2w"] {
+        assert_eq!((number("1.h2w"), number("120.h2w"), number("8589934592.h2w")), (Some(0), Some(119), Some((1 << 33) - 1)));
+        for name in ["0.h2w", "01.h2w", "+1.h2w", ".h2w", "a.h2w", "1.h2", "1.h2w.bak", "8589934593.h2w", "99999999999999.h2w"] {
             assert_eq!(number(name), None, "{name}");
         }
     }

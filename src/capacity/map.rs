@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pattern::{Sector, Seen};
-use super::{FILE_SPAN, SECTOR};
+use super::{END, FILE_SPAN, SECTOR};
 use crate::result::Found;
 
 /// So many ranges are kept. Beyond, small neighbours are thrown together.
@@ -164,6 +164,36 @@ impl Map {
     #[must_use]
     pub fn flipped_bits(&self) -> u64 {
         self.flipped_bits
+    }
+
+    /// Whether it is one that can have come about: a map that was kept elsewhere may be damaged.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let (mut end, mut bytes, mut good) = (0, 0, 0);
+        for range in &self.ranges {
+            let reach = match range.what {
+                What::Elsewhere { from } => Some((from, range.len)),
+                What::Repeats { from, block } => Some((from, block)).filter(|_| block > 0),
+                _ => Some((0, 0)),
+            };
+            let fits = |start: u64, len: u64| start.checked_add(len).is_some_and(|end| end <= END);
+            if range.start < end
+                || range.len == 0
+                || range.good() > range.len
+                || !fits(range.start, range.len)
+                || !reach.is_some_and(|(from, len)| fits(from, len))
+            {
+                return false;
+            }
+            (end, bytes, good) = (range.end(), bytes + range.len, good + range.good());
+        }
+        let counted = self.totals.iter().try_fold(0_u64, |sum, (_, bytes)| sum.checked_add(*bytes));
+        let once = |index: usize| self.totals[..index].iter().all(|(found, _)| *found != self.totals[index].0);
+        self.ranges.len() < MOST
+            && (0..self.totals.len()).all(once)
+            && (counted, self.bytes_of(Found::Good)) == (Some(bytes), good)
+            && self.flipped_bits <= END
+            && self.grain <= END
     }
 
     /// What was found before a position.

@@ -19,6 +19,8 @@ pub mod run;
 
 /// Where the first byte of a file stands in the numbering of all test data: each file has 1 GiB of it, whether it is that long or not, as in F3 and h2testw.
 pub const FILE_SPAN: u64 = 1 << 30;
+/// No test data lie beyond this in that numbering: a place and the length of what lies there add up within 64 bits.
+pub const END: u64 = 1 << 63;
 /// The unit in which data are judged: no drive stores less at once.
 pub const SECTOR: usize = 512;
 /// Bytes that are made, written, read and judged at once.

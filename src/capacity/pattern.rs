@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::{FILE_SPAN, SECTOR};
+use super::{END, FILE_SPAN, SECTOR};
 
 /// A sector.
 pub type Sector = [u8; SECTOR];
@@ -84,7 +84,7 @@ impl Pattern for Own {
         }
         let (nonce, place) = (word(sector, 0), word(sector, 8));
         let mut other = [0; SECTOR];
-        let plausible = place % SECTOR as u64 == 0;
+        let plausible = is_place(place);
         if nonce == self.nonce && place != position && plausible {
             self.fill(place, &mut other);
             if different_bits(sector, &other) < FEW_BITS {
@@ -144,6 +144,11 @@ impl Pattern for Generations {
 #[must_use]
 pub fn generation_of(nonce: u64, newest: u64, sector: &Sector) -> Option<u64> {
     Some(word(sector, 0).wrapping_sub(nonce)).filter(|generation| *generation <= newest)
+}
+
+/// Whether a sector can have been written at a place: what a drive gives back may say anything.
+pub(super) fn is_place(place: u64) -> bool {
+    place.is_multiple_of(SECTOR as u64) && place < END
 }
 
 /// What can be said without knowing the kind of data.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::map::Map;
+use super::{END, FILE_SPAN};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Files, read_optional, write_atomically};
 use crate::result::Phase;
@@ -43,7 +44,15 @@ impl Progress {
     pub fn load(results: &Path, run: &str) -> Result<Option<Self>> {
         let path = path(results, run);
         let found = read_optional(&path).during("read", Side::Host, &path)?;
-        Ok(found.and_then(|text| serde_json::from_slice(&text).ok()).filter(|progress: &Self| progress.run == run))
+        Ok(found.and_then(|text| Self::from_json(&text, run)))
+    }
+
+    /// The progress of a run in the text of a note; `None` where it is damaged or of another run.
+    #[must_use]
+    pub fn from_json(text: &[u8], run: &str) -> Option<Self> {
+        let progress: Self = serde_json::from_slice(text).ok()?;
+        let fits = progress.planned_bytes <= END && progress.last_read.is_none_or(|last| last < END / FILE_SPAN);
+        (progress.run == run && fits && progress.map.is_sound()).then_some(progress)
     }
 
     /// Keeps it.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Outcome, output, scenario};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, OS, write_atomically};
-use crate::report::card;
+use crate::report::{card, printable_json};
 use crate::result::{self, Document};
 use crate::scenario::facts;
 
@@ -50,5 +50,5 @@ struct Facts<'a> {
 fn facts_as_json(document: &Document) -> Result<String> {
     let facts = Facts { hosts: &document.hosts, drives: &document.drives };
     let text = serde_json::to_string_pretty(&facts).map_err(|error| Error::Internal(format!("the facts cannot be written as JSON: {error}")))?;
-    Ok(text + "\n")
+    Ok(printable_json(&text) + "\n")
 }

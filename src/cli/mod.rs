@@ -69,8 +69,7 @@ pub fn main() -> u8 {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Where nobody reads, there is nobody to tell.
-            let _ = error.print();
+            output::explain(&error);
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };

@@ -33,6 +33,18 @@ pub fn complain(error: &Error) {
     say(&format!("copysim: {}", lines.join("\n")));
 }
 
+/// Says what the parser of the command line says. What it repeats of that line a terminal must not obey, wherever the line came from.
+pub fn explain(error: &clap::Error) {
+    let is_plain = |arg: std::ffi::OsString| arg.to_str().is_some_and(|arg| printable(arg) == arg);
+    if std::env::args_os().all(is_plain) {
+        // Where nobody reads, there is nobody to tell.
+        let _ = error.print();
+    } else {
+        let lines: Vec<String> = error.render().to_string().lines().map(printable).collect();
+        say(&lines.join("\n"));
+    }
+}
+
 /// Where nobody reads any more there is nobody to tell, and the work goes on.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");

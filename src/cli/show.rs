@@ -3,6 +3,7 @@
 use super::{Outcome, output};
 use crate::catalogue::{Environment, is_path, unknown};
 use crate::corpus::catalogue::CORPORA;
+use crate::report::printable;
 use crate::scenario::catalogue::SCENARIOS;
 
 #[derive(clap::Args)]
@@ -23,6 +24,8 @@ pub fn run(args: &Args) -> Outcome {
             return Err(unknown("scenario or corpus", &args.name, &known));
         }
     };
-    output::print(&format!("# {} ({})\n{}", found.name, found.origin, found.text))?;
+    // Others may have written it; tabs are part of a definition.
+    let lines = found.text.lines().map(|line| line.split('\t').map(printable).collect::<Vec<_>>().join("\t") + "\n");
+    output::print(&format!("# {} ({})\n{}", printable(&found.name), printable(&found.origin), lines.collect::<String>()))?;
     Ok(0)
 }

@@ -48,8 +48,11 @@ fn found_places(system: System<'_>, path: &Path) -> Vec<Place> {
                 Ok(())
             });
             names.sort();
-            let found = names.iter().map(|name| corpora.join(name)).filter(|corpus| has_manifest(corpus));
-            return found.map(|corpus| Place { tree: corpus.join(FILES), manifest: Some(corpus) }).collect();
+            // Links that lie there lead elsewhere and are not followed.
+            let open = |name: &Path| system.files.open_dir(&dir, name).ok();
+            let found =
+                names.iter().filter(|name| open(Path::new(name)).is_some_and(|corpus| system.files.stat_at(&corpus, Path::new(NAME)).is_ok()));
+            return found.map(|name| corpora.join(name)).map(|corpus| Place { tree: corpus.join(FILES), manifest: Some(corpus) }).collect();
         }
     }
     if has_manifest(path) && has(&path.join(FILES)).is_some() {

@@ -95,6 +95,10 @@ const MOST_BYTES: u64 = 10_000_000_000_000_000;
 /// The largest mean number of files in a folder, album or package: their names are made together.
 const LARGEST_MEAN: u64 = 10_000;
 
+/// So many directories may be empty, and so many more for each file.
+const MOST_EMPTY_DIRECTORIES: u64 = 1_000_000;
+const DIRECTORIES_PER_FILE: u64 = 100;
+
 impl CorpusSpec {
     /// Reads a spec.
     ///
@@ -153,8 +157,12 @@ impl CorpusSpec {
             TreeSpec::Nested { directories, files } => {
                 let fits = directories.len() == files.len() && directories.first() == Some(&1) && !directories.contains(&0);
                 let depth_fits = directories.len() <= 64;
-                let total = files.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count));
-                if fits && depth_fits && total == Some(self.files) {
+                let sum = |counts: &[u64]| counts.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count));
+                // All directories are gone through to find those with files.
+                let most_directories = MOST_EMPTY_DIRECTORIES + DIRECTORIES_PER_FILE * self.files;
+                if fits && depth_fits && sum(directories).is_none_or(|sum| sum > most_directories) {
+                    Err(format!("tree.nested.directories: at most {most_directories} directories for {} files", self.files))
+                } else if fits && depth_fits && sum(files) == Some(self.files) {
                     Ok(())
                 } else {
                     Err("tree.nested: directories and files have one entry a depth (at most 64), directories begin with 1 and are never 0, \
@@ -176,4 +184,23 @@ impl CorpusSpec {
 
 fn portable(part: &str) -> bool {
     part.len() <= 100 && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_whose_directories_take_for_ever_is_refused() {
+        let spec = |directories: &str| {
+            CorpusSpec::parse(&format!(
+                "name = 'x'\nversion = 1\nsummary = ''\nfiles = 1\nbytes = 1\nsizes = {{ quantiles = [0, 1] }}\ncontent = {{ kind = 'zero' }}\n\
+                 tree = {{ nested = {{ directories = {directories}, files = [0, 0, 1] }} }}\n"
+            ))
+        };
+        assert!(spec("[1, 1000, 999000]").is_ok());
+        for directories in ["[1, 9223372036854775807, 1]", "[1, 9223372036854775807, 9223372036854775807]", "[1, 1000, 1000000]"] {
+            assert!(spec(directories).unwrap_err().starts_with("tree.nested.directories: at most 1000100 directories for 1 files"), "{directories}");
+        }
+    }
 }

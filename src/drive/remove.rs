@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::platform::{Handle, Kind, Stat, System, empty_file, grant_owner, open_dir_beneath};
+use crate::platform::{Handle, Kind, Stat, System, empty_file};
 use crate::units::{Bytes, count, files};
 use crate::{Error, IoFailure, Result, Side};
 
@@ -302,18 +302,18 @@ impl Walk<'_> {
 
     /// Opens a directory to be emptied, which needs all its owner's rights.
     fn open(&self, dir: &Handle, name: &OsStr) -> io::Result<Handle> {
-        let name = Path::new(name);
-        let opened = match open_dir_beneath(dir, name) {
+        let (files, name) = (self.system.files, Path::new(name));
+        let opened = match files.open_dir_beneath(dir, name) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                grant_owner(dir, name)?;
-                open_dir_beneath(dir, name)?
+                files.grant_owner(dir, name)?;
+                files.open_dir_beneath(dir, name)?
             }
             answer => answer?,
         };
-        let mode = self.system.files.stat(&opened)?.mode;
+        let mode = files.stat(&opened)?.mode;
         if mode & 0o700 != 0o700 {
             // Where it is refused, removing what is inside tells.
-            let _ = self.system.files.set_mode(&opened, mode | 0o700);
+            let _ = files.set_mode(&opened, mode | 0o700);
         }
         Ok(opened)
     }

@@ -14,7 +14,7 @@ use super::lock::{busy, holder_of_file};
 use super::marker::{self, Marker};
 use super::names::{capacity_name, is_capacity_name, is_copy_name, is_corpus_name, is_kept_name, is_run_name, kept_name};
 use super::remove::{Removal, remove_tree};
-use crate::platform::{Handle, Host, Kind, Locking, Stat, System, is_unsupported, lock_file, open_dir_beneath};
+use crate::platform::{Handle, Host, Kind, Locking, Stat, System, is_unsupported};
 use crate::{Context, Error, IoFailure, Result, Side};
 
 /// The name of a workspace in the directory that the user named.
@@ -125,7 +125,7 @@ impl<'s> Workspace<'s> {
         directory::refuse_inside_workspace(system.files, &dir, &directory)?;
         let path = directory.join(NAME);
         for _ in 0..TRIES {
-            let top = match open_dir_beneath(&dir, Path::new(NAME)) {
+            let top = match system.files.open_dir_beneath(&dir, Path::new(NAME)) {
                 Ok(top) => top,
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !create => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => match system.files.make_dir(&dir, Path::new(NAME), 0o777) {
@@ -153,7 +153,7 @@ impl<'s> Workspace<'s> {
     fn lock(system: System<'s>, top: &Handle, path: &Path, create: bool) -> Result<Locked> {
         let files = system.files;
         let name = Path::new(marker::NAME);
-        let (marker, locking) = match lock_file(top, name) {
+        let (marker, locking) = match files.lock_file(top, name) {
             Ok(answer) => answer,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return match (holds_nothing_but(system, top, path, &[])?, create) {
@@ -233,7 +233,7 @@ impl<'s> Workspace<'s> {
     pub fn still_here(&self) -> Result<()> {
         let files = self.system.files;
         let directory = files.open_root(&self.directory).during("find again", Side::Host, &self.directory)?;
-        let top = open_dir_beneath(&directory, Path::new(NAME)).during("find again", Side::Host, &self.path)?;
+        let top = files.open_dir_beneath(&directory, Path::new(NAME)).during("find again", Side::Host, &self.path)?;
         for ((handle, path), known) in [(&directory, &self.directory), (&top, &self.path)].into_iter().zip(self.identity) {
             if identity(&Self::look(self.system, handle, path)?) != known {
                 let source = io::Error::other("another directory is there now; was the drive exchanged or mounted again?");
@@ -266,7 +266,12 @@ impl<'s> Workspace<'s> {
         let runs = self.open_in_top(RUNS)?;
         let path = parent.join(&id);
         self.system.files.make_dir(&runs, Path::new(&id), 0o777).map_err(|error| read_only(error, "make", &path))?;
-        let dir = open_dir_beneath(&runs, Path::new(&id)).during("open", Side::Target, &path)?;
+        let opened = self.system.files.open_dir_beneath(&runs, Path::new(&id));
+        if opened.is_err() {
+            // Why it can't be opened is the error to tell; nothing is in it yet.
+            let _ = self.system.files.remove_dir(&runs, Path::new(&id));
+        }
+        let dir = opened.during("open", Side::Target, &path)?;
         Ok(RunDir { id, path, dir })
     }
 
@@ -278,7 +283,7 @@ impl<'s> Workspace<'s> {
         let runs = self.open_in_top(RUNS)?;
         let open = |name: OsString| {
             let path = self.path.join(RUNS).join(&name);
-            let dir = open_dir_beneath(&runs, Path::new(&name)).during("open", Side::Target, &path)?;
+            let dir = self.system.files.open_dir_beneath(&runs, Path::new(&name)).during("open", Side::Target, &path)?;
             Ok(RunDir { id: name.to_string_lossy().into_owned(), path, dir })
         };
         self.entries(RUNS, is_capacity_name)?.into_iter().map(open).collect()
@@ -299,16 +304,17 @@ impl<'s> Workspace<'s> {
     /// # Errors
     /// What the system answered; the copy is removed then, now or by the next start.
     pub fn keep(&self, run: RunDir) -> Result<PathBuf> {
-        let runs = self.open_in_top(RUNS)?;
         let name = kept_name(&run.id);
         // Some file systems do not rename a directory that is open.
         drop(run.dir);
-        if let Err(error) = self.system.files.rename(&runs, Path::new(&run.id), Path::new(&name)) {
+        let renamed = self
+            .open_in_top(RUNS)
+            .and_then(|runs| self.system.files.rename(&runs, Path::new(&run.id), Path::new(&name)).during("rename", Side::Target, &run.path));
+        if renamed.is_err() {
             // Why it is not kept is the error to tell.
             let _ = self.remove_in(RUNS, OsStr::new(&run.id));
-            return Err(error).during("rename", Side::Target, &run.path);
         }
-        Ok(self.path.join(RUNS).join(name))
+        renamed.map(|()| self.path.join(RUNS).join(name))
     }
 
     /// The copies that were kept.
@@ -336,7 +342,7 @@ impl<'s> Workspace<'s> {
     pub fn corpus(&self, name: &str) -> Result<Option<Handle>> {
         check_corpus_name(name)?;
         let Some(corpora) = self.open_in_top_if_there(CORPORA)? else { return Ok(None) };
-        match open_dir_beneath(&corpora, Path::new(name)) {
+        match self.system.files.open_dir_beneath(&corpora, Path::new(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             answer => answer.map(Some).during("open", Side::Source, self.corpus_path(name)),
         }
@@ -351,7 +357,7 @@ impl<'s> Workspace<'s> {
         let corpora = self.open_in_top(CORPORA)?;
         let path = self.corpus_path(name);
         self.system.files.make_dir(&corpora, Path::new(name), 0o777).map_err(|error| read_only(error, "make", &path))?;
-        open_dir_beneath(&corpora, Path::new(name)).during("open", Side::Source, path)
+        self.system.files.open_dir_beneath(&corpora, Path::new(name)).during("open", Side::Source, path)
     }
 
     /// Removes a corpus, whole or not.
@@ -504,7 +510,7 @@ impl<'s> Workspace<'s> {
 
     fn open_in_top(&self, name: &str) -> Result<Handle> {
         let path = self.path.join(name);
-        open_dir_beneath(&self.top, Path::new(name)).map_err(|error| not_ours(error, &path))
+        self.system.files.open_dir_beneath(&self.top, Path::new(name)).map_err(|error| not_ours(error, &path))
     }
 
     fn open_in_top_if_there(&self, name: &str) -> Result<Option<Handle>> {
@@ -537,7 +543,11 @@ impl<'s> Workspace<'s> {
     }
 
     fn remove_in(&self, place: &str, name: &OsStr) -> Result<Removal> {
-        let dir = self.open_in_top(place)?;
+        let dir = match self.open_in_top(place) {
+            // What stays is named, not where it lies.
+            Err(Error::Io(failure)) => return Err(failure.source).during("remove", Side::Target, self.path.join(place).join(name)),
+            answer => answer?,
+        };
         Ok(remove_tree(self.system, &dir, &self.path.join(place), name))
     }
 }

@@ -578,6 +578,9 @@ impl crate::platform::Files for Replaced<'_> {
     pass_on! {
         fn open_root(path: &Path) -> Handle;
         fn open_dir(dir: &Handle, path: &Path) -> Handle;
+        fn open_dir_beneath(dir: &Handle, name: &Path) -> Handle;
+        fn grant_owner(dir: &Handle, name: &Path) -> ();
+        fn lock_file(dir: &Handle, name: &Path) -> (Handle, Locking);
         fn open(dir: &Handle, path: &Path) -> Handle;
         fn create(dir: &Handle, path: &Path, mode: u32) -> Handle;
         fn open_to_write_over(dir: &Handle, path: &Path) -> Handle;

@@ -222,7 +222,7 @@ impl Tracker {
                     let partly = event.sectors < flight.left && matches!(op, BlockOp::Read | BlockOp::Write);
                     if partly {
                         let rest = Flight { left: flight.left - event.sectors, ..flight };
-                        device.flights.entry((op, sector + u64::from(event.sectors))).or_default().push(rest);
+                        device.flights.entry((op, sector.saturating_add(u64::from(event.sectors)))).or_default().push(rest);
                         return;
                     }
                     *drive.of(op) -= 1;
@@ -322,7 +322,7 @@ impl Device {
         if self.asked.len() >= MOST_QUEUED {
             self.asked.clear();
         }
-        let end = sector + u64::from(sectors);
+        let end = sector.saturating_add(u64::from(sectors));
         let asked = self.asked.entry((op, sector)).or_insert(Asked { end, ns });
         asked.end = asked.end.max(end);
     }

@@ -11,11 +11,8 @@ use super::Handle;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens a directory by its name in another, only when it lies on the same mount.
-///
-/// # Errors
-/// `EXDEV` where another file system is mounted there, `ELOOP` or `ENOTDIR` where no directory is; else what the system answered.
-pub fn open_dir_beneath(dir: &Handle, name: &Path) -> io::Result<Handle> {
+/// `Files::open_dir_beneath` of the operating system.
+pub(super) fn open_dir_beneath(dir: &Handle, name: &Path) -> io::Result<Handle> {
     let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     match retry_on_intr(|| rustix::fs::openat2(dir, name, DIRECTORY | OFlags::RDONLY, Mode::empty(), resolve)) {
         Ok(fd) => Ok(Handle::new(fd)),
@@ -29,11 +26,8 @@ pub fn open_dir_beneath(dir: &Handle, name: &Path) -> io::Result<Handle> {
     }
 }
 
-/// Gives the owner of a directory all rights on it, though it cannot be opened for lack of them. A link is not followed.
-///
-/// # Errors
-/// What the system answered: `EPERM` when it is someone else's.
-pub fn grant_owner(dir: &Handle, name: &Path) -> io::Result<()> {
+/// `Files::grant_owner` of the operating system.
+pub(super) fn grant_owner(dir: &Handle, name: &Path) -> io::Result<()> {
     let fd = retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY | OFlags::PATH, Mode::empty()))?;
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) | Mode::RWXU;
     // The only name of a directory that is held but not open, and that cannot be swapped meanwhile.

@@ -9,7 +9,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::linux;
+use super::lock::{self, Locking};
+use super::{beneath, linux};
 
 /// An open file or directory.
 #[derive(Debug)]
@@ -90,6 +91,13 @@ pub trait Files: Send + Sync {
     fn open_root(&self, path: &Path) -> io::Result<Handle>;
     /// Opens a directory below another.
     fn open_dir(&self, dir: &Handle, path: &Path) -> io::Result<Handle>;
+    /// Opens a directory by its name in another, only when it lies on the same mount: `EXDEV` where another file system is mounted there, `ELOOP` or `ENOTDIR`
+    /// where no directory is.
+    fn open_dir_beneath(&self, dir: &Handle, name: &Path) -> io::Result<Handle>;
+    /// Gives the owner of a directory all rights on it, though it cannot be opened for lack of them.
+    fn grant_owner(&self, dir: &Handle, name: &Path) -> io::Result<()>;
+    /// Opens a file, for writing where the system allows it, and tries to take its lock. A FIFO does not hang.
+    fn lock_file(&self, dir: &Handle, name: &Path) -> io::Result<(Handle, Locking)>;
     /// Opens a file for reading.
     fn open(&self, dir: &Handle, path: &Path) -> io::Result<Handle>;
     /// Creates a file that must not exist yet, for writing.
@@ -200,6 +208,18 @@ impl Files for OsFiles {
 
     fn open_dir(&self, dir: &Handle, path: &Path) -> io::Result<Handle> {
         Ok(Handle(retry_on_intr(|| rustix::fs::openat(dir, path, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()))?))
+    }
+
+    fn open_dir_beneath(&self, dir: &Handle, name: &Path) -> io::Result<Handle> {
+        beneath::open_dir_beneath(dir, name)
+    }
+
+    fn grant_owner(&self, dir: &Handle, name: &Path) -> io::Result<()> {
+        beneath::grant_owner(dir, name)
+    }
+
+    fn lock_file(&self, dir: &Handle, name: &Path) -> io::Result<(Handle, Locking)> {
+        lock::lock_file(dir, name)
     }
 
     fn open(&self, dir: &Handle, path: &Path) -> io::Result<Handle> {

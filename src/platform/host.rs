@@ -137,13 +137,25 @@ pub fn umask() -> u32 {
     umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
 }
 
+/// No spec, record or note is larger: another file, or a device that never ends, is refused before it fills the memory.
+const LARGEST_FILE: u64 = 64 << 20;
+
 /// Reads a text file whole.
 ///
 /// # Errors
-/// What the system answered, or `InvalidData` when it is not UTF-8.
+/// What the system answered, `InvalidData` when it is not UTF-8, or `FileTooLarge`.
 #[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
 pub fn read_text(path: &Path) -> io::Result<String> {
-    std::fs::read_to_string(path)
+    String::from_utf8(read_bounded(std::fs::File::open(path)?)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+fn read_bounded(file: std::fs::File) -> io::Result<Vec<u8>> {
+    let mut data = Vec::new();
+    file.take(LARGEST_FILE + 1).read_to_end(&mut data)?;
+    if data.len() as u64 > LARGEST_FILE {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {} MiB", LARGEST_FILE >> 20)));
+    }
+    Ok(data)
 }
 
 /// Reads a file that may be missing.
@@ -153,11 +165,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 #[expect(clippy::disallowed_methods, reason = "this is the room of std::fs")]
 pub fn read_optional(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match std::fs::File::open(path) {
-        Ok(mut file) => {
-            let mut data = Vec::new();
-            file.read_to_end(&mut data)?;
-            Ok(Some(data))
-        }
+        Ok(file) => read_bounded(file).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -21,11 +21,8 @@ pub enum Locking {
     Unsupported,
 }
 
-/// Opens a file below a directory, for writing where the system allows it, and tries to take its lock. A symbolic link is not followed, a FIFO does not hang.
-///
-/// # Errors
-/// What the system answered to opening or locking.
-pub fn lock_file(dir: &Handle, name: &Path) -> io::Result<(Handle, Locking)> {
+/// `Files::lock_file` of the operating system.
+pub(super) fn lock_file(dir: &Handle, name: &Path) -> io::Result<(Handle, Locking)> {
     // Network file systems grant an exclusive lock only to files that are open for writing; a read-only medium is locked all the same.
     let flags = OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let open = |access| retry_on_intr(|| rustix::fs::openat(dir, name, flags | access, Mode::empty()));

@@ -12,16 +12,16 @@ mod programs;
 mod split;
 mod tracefs;
 
-pub use beneath::{empty_file, grant_owner, open_dir_beneath};
+pub use beneath::empty_file;
 pub use caches::{Caches, OsCaches};
 pub use clock::{Clock, FakeClock, OsClock};
 pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, ignore_unsupported, is_unsupported, memory_file};
 pub use host::{Fact, Host, append, read_optional, read_text, umask, write_atomically};
 pub use kernel_log::KernelLog;
 pub use linux::{Extent, Extents, Usage, allow_many_open_files, die_with_parent};
-pub use lock::{Locking, NameLock, lock_file, lock_name};
+pub use lock::{Locking, NameLock, lock_name};
 pub use split::{Ended, Farewell, Split, Worker, split};
-pub use tracefs::{BlockEvent, BlockEvents, BlockPoint, remove_left_over};
+pub use tracefs::{BlockEvent, BlockEvents, BlockFormat, BlockPoint, remove_left_over};
 
 /// The system that work is done on: one value carries every way out of the program, so that a test can replace any of them.
 #[derive(Clone, Copy)]

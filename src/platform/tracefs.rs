@@ -56,8 +56,7 @@ const NAME: &str = "copysim-";
 #[derive(Debug)]
 pub struct BlockEvents {
     directory: PathBuf,
-    layout: PageLayout,
-    formats: Vec<Format>,
+    format: BlockFormat,
     buffers: Vec<PathBuf>,
     pipes: Vec<File>,
     page: Vec<u8>,
@@ -78,16 +77,8 @@ impl BlockEvents {
         let directory = tracefs.join("instances").join(name);
         make_directory(&directory)?;
         // From here on the drop removes what was made.
-        let mut events = Self {
-            layout: PageLayout::default(),
-            formats: Vec::new(),
-            buffers: Vec::new(),
-            pipes: Vec::new(),
-            page: Vec::new(),
-            pages: 0,
-            gaps: 0,
-            directory,
-        };
+        let mut events =
+            Self { format: BlockFormat::default(), buffers: Vec::new(), pipes: Vec::new(), page: Vec::new(), pages: 0, gaps: 0, directory };
         events.set_up(devices, buffer_kib)?;
         Ok(events)
     }
@@ -107,14 +98,14 @@ impl BlockEvents {
         if given < asked {
             return Err(io::Error::other(format!("the kernel gave {given} KiB of the {asked} KiB asked for as a buffer")));
         }
-        self.layout = PageLayout::parse(&self.text("events/header_page")?)?;
-        self.page = vec![0; self.layout.size()];
+        self.format = BlockFormat::parse(&self.text("events/header_page")?, &[])?;
+        self.page = vec![0; self.format.page_bytes()];
         self.pages = (given * 1024).div_ceil(self.page.len() as u64);
         // The kernel packs a device number into 12 and 20 bits.
         let wanted: Vec<String> = devices.iter().map(|(major, minor)| format!("dev == {}", major << 20 | minor)).collect();
         for (event, point) in EVENTS {
             let of_event = |file: &str| format!("events/block/{event}/{file}");
-            self.formats.push(Format::parse(&self.text(&of_event("format"))?, point)?);
+            self.format.add(&self.text(&of_event("format"))?, point)?;
             self.write(&of_event("filter"), &wanted.join(" || "))?;
             self.write(&of_event("enable"), "1")?;
         }
@@ -136,13 +127,7 @@ impl BlockEvents {
                     Ok(0) => break,
                     Ok(length) => {
                         let page = self.page.get(..length).unwrap_or_default();
-                        let gap = self.layout.events(page, &mut |ns, data| {
-                            if let Some(format) = Format::of(&self.formats, data) {
-                                each(format.event(ns, data)?);
-                            }
-                            Ok(())
-                        })?;
-                        self.gaps += u64::from(gap);
+                        self.gaps += u64::from(self.format.events(page, each)?);
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -268,6 +253,49 @@ fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the kernel's trace is not as expected: {what}"))
 }
 
+/// How the kernel lays out its pages and the events on them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockFormat {
+    layout: PageLayout,
+    formats: Vec<Format>,
+}
+
+impl BlockFormat {
+    /// Reads the text of `header_page`, and those of the `format` files of events with what each of them tells.
+    ///
+    /// # Errors
+    /// `InvalidData` when something is not laid out as this understands it.
+    pub fn parse(page: &str, events: &[(&str, BlockPoint)]) -> io::Result<Self> {
+        let mut format = Self { layout: PageLayout::parse(page)?, formats: Vec::new() };
+        events.iter().try_for_each(|(text, point)| format.add(text, *point))?;
+        Ok(format)
+    }
+
+    fn add(&mut self, text: &str, point: BlockPoint) -> io::Result<()> {
+        self.formats.push(Format::parse(text, point)?);
+        Ok(())
+    }
+
+    /// Bytes of a page.
+    #[must_use]
+    pub fn page_bytes(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// Hands on the events of a page that are known; returns whether others are missing before it.
+    ///
+    /// # Errors
+    /// `InvalidData` when it is no page.
+    pub fn events(&self, page: &[u8], each: &mut dyn FnMut(BlockEvent)) -> io::Result<bool> {
+        self.layout.events(page, &mut |ns, data| {
+            if let Some(format) = Format::of(&self.formats, data) {
+                each(format.event(ns, data)?);
+            }
+            Ok(())
+        })
+    }
+}
+
 /// A field of a fixed place: offset and length in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Field {
@@ -354,13 +382,20 @@ struct PageLayout {
     data: Field,
 }
 
+/// No machine has larger pages.
+const LARGEST_PAGE: usize = 1 << 20;
 /// The bits of a page's length that are one, and the one that says that events were lost before the page.
 const LENGTH_BITS: u64 = (1 << 27) - 1;
 const EVENTS_MISSING: u64 = 1 << 31;
 
 impl PageLayout {
     fn parse(text: &str) -> io::Result<Self> {
-        Ok(Self { time: Field::named(text, "timestamp")?, length: Field::named(text, "commit")?, data: Field::named(text, "data")? })
+        let layout = Self { time: Field::named(text, "timestamp")?, length: Field::named(text, "commit")?, data: Field::named(text, "data")? };
+        let end = layout.data.offset.checked_add(layout.data.size);
+        if end.is_none_or(|end| end > LARGEST_PAGE) {
+            return Err(damaged("a page is larger than any"));
+        }
+        Ok(layout)
     }
 
     fn size(&self) -> usize {

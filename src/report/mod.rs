@@ -14,7 +14,7 @@ mod text;
 mod words;
 
 pub use differences::differences;
-pub use printable::{printable, wrap};
+pub use printable::{printable, printable_json, wrap};
 
 use crate::result::Document;
 use crate::{Error, Result};
@@ -48,5 +48,5 @@ pub fn render(document: &Document, format: &str) -> Result<String> {
 
 fn json(document: &Document) -> Result<String> {
     let json = serde_json::to_string_pretty(document).map_err(|error| Error::Internal(format!("the result cannot be written as JSON: {error}")))?;
-    Ok(json + "\n")
+    Ok(printable_json(&json) + "\n")
 }

@@ -14,6 +14,20 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// A JSON text that is the same value, with such characters written as JSON's escapes: they stand in its strings alone.
+#[must_use]
+pub fn printable_json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '\n' && (c.is_control() || invisible(c)) {
+            shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// Characters that change how others are shown or that show nothing: bidirectional controls, separators, zero-width, tags.
 fn invisible(c: char) -> bool {
     matches!(c,
@@ -80,6 +94,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn json_is_the_same_value_and_shows_no_control(text in any::<String>(), tail in "[\u{7f}-\u{9f}\u{202e}\u{e0041}]{0,3}") {
+            let value = serde_json::json!({text.clone(): [tail, text]});
+            let shown = printable_json(&serde_json::to_string_pretty(&value).unwrap());
+            prop_assert!(!shown.chars().any(|c| c != '\n' && c.is_control() || invisible(c)));
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+
         #[test]
         fn nothing_printable_is_a_control(text in any::<String>()) {
             prop_assert!(!printable(&text).chars().any(|c| c.is_control() || invisible(c)));

@@ -97,7 +97,11 @@ impl Plan {
         }
         let target = resolve_directory(host, system, request.target.unwrap_or(Path::new(".")), Side::Target)?;
         let target_drive = Drive::identify(host, system.files, &target)?;
-        let space = system.files.open_root(&target).and_then(|dir| system.files.space(&dir)).unwrap_or_default();
+        let asked = system.files.open_root(&target).and_then(|dir| system.files.space(&dir));
+        let fills = scenario.phase.iter().any(|phase| matches!(phase, PhaseSpec::Fill(_)));
+        // Else it is asked again before anything is written.
+        let matters = fills || options.fill.is_some() || options.state == State::Dirty;
+        let space = if matters { asked.during("ask for the space of", Side::Target, &target)? } else { asked.unwrap_or_default() };
         let phases = scenario.phase.iter().map(|spec| match spec {
             PhaseSpec::Copy(CopySpec { corpus: name, from }) => {
                 let corpus = corpus(&beside(name, &found), options.seed, options.scale, environment)?;

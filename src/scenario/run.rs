@@ -278,8 +278,8 @@ impl<'a> Bench<'a> {
             self.target.still_here()?;
         }
         if index == 1 && plan.options.state == State::Dirty {
-            let run = self.target.new_run()?;
             let bytes = prepare::bytes_to_dirty(available()?.available_bytes.unwrap_or(0));
+            let run = self.target.new_run()?;
             let (mut phase, done) = prepare::write(&watched, &run, "dirty", bytes, began_ns);
             let before = self.target_counted.read();
             let removed = self.remove(run);

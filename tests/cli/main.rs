@@ -9,6 +9,7 @@
 mod capacity;
 mod card;
 mod endurance;
+mod hostile;
 mod keeping;
 mod material;
 mod measuring;

@@ -50,7 +50,7 @@ impl Drop for Mounted {
 const NOBODY: u32 = 65534;
 
 /// A person without rights: this user, or where this is root, nobody. `None` where the program can't be started as that.
-fn ordinary(person: Person) -> Option<Person> {
+pub fn ordinary(person: Person) -> Option<Person> {
     if is_root() {
         for directory in [person.home.path(), person.drive.path()] {
             chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use copysim::platform::{Caches, Entry, Extent, Extents, Files, Handle, OsFiles, Space, Stat};
+use copysim::platform::{Caches, Entry, Extent, Extents, Files, Handle, Locking, OsFiles, Space, Stat};
 use copysim::scenario::memory;
 
 /// What becomes of an operation.
@@ -51,6 +51,7 @@ pub struct Faulty {
 }
 
 impl Faulty {
+    /// `shot` may be of another operation than those of files: then none of them is struck.
     pub fn new(shot: Option<Shot>, memory: PathBuf, device: (u32, u32)) -> Self {
         Self { counts: [const { AtomicU64::new(0) }; OPERATIONS.len()], shot, struck: Mutex::new(None), memory, device }
     }
@@ -109,6 +110,10 @@ macro_rules! operations {
 
             fn open_root(&self, path: &Path) -> io::Result<Handle> {
                 self.call("open_root")?;
+                // All files seem to lie on one device, but the system's do not.
+                if path.file_name() == Some("machine".as_ref()) {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
                 let place = memory::place();
                 let elsewhere = if path == Path::new(memory::MEMORY) {
                     Some(self.memory.clone())
@@ -196,6 +201,11 @@ macro_rules! operations {
                 answer.map(drop)
             }
 
+            fn space(&self, _file: &Handle) -> io::Result<Space> {
+                // Small, so that it can be filled.
+                self.call("space").map(|_| SPACE)
+            }
+
             fn trim(&self, _dir: &Handle) -> io::Result<u64> {
                 // Never of a drive of this machine.
                 self.call("trim").map(|_| 1 << 20)
@@ -205,8 +215,11 @@ macro_rules! operations {
 }
 
 operations! {
-    changed: open_root read read_at write copy_range close stat stat_at list trim;
+    changed: open_root read read_at write copy_range close stat stat_at list space trim;
     fn open_dir(dir: &Handle, path: &Path) -> Handle;
+    fn open_dir_beneath(dir: &Handle, name: &Path) -> Handle;
+    fn grant_owner(dir: &Handle, name: &Path) -> ();
+    fn lock_file(dir: &Handle, name: &Path) -> (Handle, Locking);
     fn open(dir: &Handle, path: &Path) -> Handle;
     fn create(dir: &Handle, path: &Path, mode: u32) -> Handle;
     fn open_to_write_over(dir: &Handle, path: &Path) -> Handle;
@@ -225,8 +238,10 @@ operations! {
     fn resident_bytes(file: &Handle, len: u64) -> u64;
     fn extents(file: &Handle) -> Extents;
     fn each_extent(file: &Handle, each: &mut dyn FnMut(Extent)) -> ();
-    fn space(file: &Handle) -> Space;
 }
+
+/// The space of the file system on which all files seem to lie.
+const SPACE: Space = Space { total_bytes: Some(8 << 20), available_bytes: Some(4 << 20), available_inodes: Some(10_000) };
 
 /// Another bit in the middle.
 fn flip(data: &mut [u8]) {

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use copysim::drive::names::is_kept_name;
+use copysim::drive::names::{is_capacity_name, is_kept_name};
 use copysim::drive::workspace;
 use copysim::platform::Host;
 use tempfile::TempDir;
@@ -28,6 +28,7 @@ impl Place {
         }
         fs::create_dir_all(root.path().join("memory")).unwrap();
         fs::create_dir_all(root.path().join("machine")).unwrap();
+        fs::create_dir_all(root.path().join("results")).unwrap();
         let top: PathBuf = root.path().components().take(2).collect();
         symlink(&top, root.path().join("machine").join(top.file_name().unwrap())).unwrap();
         Self { root, device: (100_000 + std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst)) }
@@ -43,6 +44,11 @@ impl Place {
 
     pub fn memory(&self) -> PathBuf {
         self.root.path().join("memory")
+    }
+
+    /// Where notes of checks of the capacity lie.
+    pub fn results(&self) -> PathBuf {
+        self.root.path().join("results")
     }
 
     pub fn without_memory(&self) {
@@ -69,7 +75,7 @@ impl Place {
     pub fn unfinished(&self) -> Vec<PathBuf> {
         let below = |name: &'static str| self.workspaces().into_iter().flat_map(move |path| names(&path.join(name))).collect::<Vec<PathBuf>>();
         let corpora = below("corpora").into_iter().filter(|corpus| !corpus.join("MANIFEST").exists());
-        below("runs").into_iter().filter(|run| !is_kept(run)).chain(corpora).collect()
+        below("runs").into_iter().filter(|run| !stays(run)).chain(corpora).collect()
     }
 
     /// The digest of a kept copy.
@@ -79,13 +85,18 @@ impl Place {
 
     /// Everything but the workspaces.
     pub fn around(&self) -> blake3::Hash {
-        let memory = self.memory();
-        digest(self.root.path(), &|path| path.file_name() != Some(workspace::NAME.as_ref()) && path.parent() != Some(&memory))
+        let own = [self.memory(), self.results()];
+        digest(self.root.path(), &|path| path.file_name() != Some(workspace::NAME.as_ref()) && own.iter().all(|own| path.parent() != Some(own)))
     }
 }
 
 fn names(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// A copy that is kept, or test data of a check that the next one goes on with.
+fn stays(run: &Path) -> bool {
+    is_kept(run) || run.file_name().is_some_and(is_capacity_name)
 }
 
 fn is_kept(run: &Path) -> bool {

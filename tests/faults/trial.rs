@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
+use copysim::capacity::run as capacity;
 use copysim::corpus::locate::Difference;
 use copysim::corpus::manifest::Manifest;
 use copysim::corpus::verify::{Subject, verify};
@@ -23,7 +24,7 @@ use copysim::scenario::stage::{remove_unfinished, stage};
 use copysim::units::Scale;
 use copysim::{Error, Result, Side};
 
-use super::faulty::{Faulty, FaultyCaches, OPERATIONS, Shot};
+use super::faulty::{Fault, Faulty, FaultyCaches, OPERATIONS, Shot};
 use super::place::Place;
 
 /// Where data come from.
@@ -33,12 +34,16 @@ pub enum From {
     Directory,
     Memory,
     Generator,
+    /// Nothing: the target is filled with new data.
+    New,
 }
 
 /// What is done.
 pub enum Work {
     /// A whole measurement.
     Measure { from: From, options: Options },
+    /// A check of the capacity; `again`: of one that was kept before.
+    Capacity { options: capacity::Options, again: bool },
     /// A corpus is made, and then compared with itself.
     Corpus,
 }
@@ -113,7 +118,8 @@ impl Case {
         let system = System { files: &files, clock: &clock, caches: &caches };
         let (listener, saved) = (Listener::default(), Mutex::new(Vec::new()));
         let done = catch_unwind(AssertUnwindSafe(|| match &self.work {
-            Work::Measure { from, options } => self.measure(*from, options, &place, system, &listener, &saved),
+            Work::Measure { from, options } => self.measure(*from, options, &place, system, (&listener, &saved), shot),
+            Work::Capacity { options, again } => check_capacity(options, *again, &place, system, (&listener, &saved), shot),
             Work::Corpus => (self.make_and_compare(&place, system, &listener), None),
         }));
         let panicked = done.is_err();
@@ -155,14 +161,18 @@ impl Case {
         options: &Options,
         place: &Place,
         system: System<'_>,
-        observer: &dyn Observer,
-        saved: &Mutex<Vec<Document>>,
+        (observer, saved): (&Listener, &Mutex<Vec<Document>>),
+        shot: Option<Shot>,
     ) -> (Result<()>, Option<Document>) {
         let (host, nowhere, cancel) = (place.host(), copysim::catalogue::Environment { configuration: None }, Cancel::default());
-        let kind = if from == From::Target { "same-drive" } else { "cross-drive" };
+        let scenario = match from {
+            From::New => "fill-drive".to_owned(),
+            From::Target => format!("{}-same-drive", self.corpus),
+            From::Directory | From::Memory | From::Generator => format!("{}-cross-drive", self.corpus),
+        };
         let (target, source) = (place.target(), place.source());
         let request = Request {
-            scenario: &format!("{}-{kind}", self.corpus),
+            scenario: &scenario,
             target: Some(&target),
             source: matches!(from, From::Directory | From::Memory).then_some(source.as_path()),
             options: Options { scale: Scale::from_hundredths(self.scale), settle: Some(std::time::Duration::ZERO), yes: true, ..options.clone() },
@@ -175,13 +185,9 @@ impl Case {
         if from == From::Memory {
             plan.source = Source::Memory(memory::place());
         }
-        let save = |document: &Document| {
-            saved.lock().unwrap().push(document.clone());
-            Ok(())
-        };
+        let save = |document: &Document| save(document, saved, shot);
         let around = Around { system, host: &host, observer, cancel: &cancel, save: &save };
-        let copysim = Copysim { version: "0".to_owned(), commit: None, target: "test".to_owned(), arguments: Vec::new() };
-        let (document, outcome) = run(&plan, around, copysim);
+        let (document, outcome) = run(&plan, around, copysim());
         (outcome, Some(document))
     }
 
@@ -212,6 +218,47 @@ impl Case {
     }
 }
 
+fn copysim() -> Copysim {
+    Copysim { version: "0".to_owned(), commit: None, target: "test".to_owned(), arguments: Vec::new() }
+}
+
+/// The name under which keeping the record is struck.
+pub const SAVE: &str = "save";
+
+/// Keeps the record, unless that is what fails.
+fn save(document: &Document, saved: &Mutex<Vec<Document>>, shot: Option<Shot>) -> Result<()> {
+    let mut saved = saved.lock().unwrap();
+    saved.push(document.clone());
+    match shot {
+        Some(Shot { operation: SAVE, n, fault: Fault::Errno(errno) }) if n == saved.len() as u64 => {
+            let source = std::io::Error::from_raw_os_error(errno);
+            Err(Error::Io(copysim::IoFailure { operation: "write", side: Side::Host, path: "the record".into(), offset: None, source }))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_capacity(
+    options: &capacity::Options,
+    again: bool,
+    place: &Place,
+    system: System<'_>,
+    (observer, saved): (&Listener, &Mutex<Vec<Document>>),
+    shot: Option<Shot>,
+) -> (Result<()>, Option<Document>) {
+    let (host, cancel, results) = (place.host(), Cancel::default(), place.results());
+    if again {
+        let files = Faulty::new(None, place.memory(), place.device());
+        let around = Around { system: System { files: &files, ..system }, host: &host, observer, cancel: &cancel, save: &|_| Ok(()) };
+        let kept = capacity::Options { keep: true, ..options.clone() };
+        capacity::run(&place.target(), &kept, &results, around, copysim()).1.unwrap();
+    }
+    let save = |document: &Document| save(document, saved, shot);
+    let around = Around { system, host: &host, observer, cancel: &cancel, save: &save };
+    let (document, outcome) = capacity::run(&place.target(), options, &results, around, copysim());
+    (outcome, Some(document))
+}
+
 /// What the next start and `clean` do, undisturbed.
 fn clean(place: &Place) -> Result<()> {
     let files = Faulty::new(None, place.memory(), place.device());
@@ -219,7 +266,11 @@ fn clean(place: &Place) -> Result<()> {
     let system = System { files: &files, clock: &clock, caches: &FaultyCaches { calls: AtomicU64::new(0), fails: None } };
     for path in place.workspaces() {
         let Some(directory) = path.parent() else { continue };
-        let workspace = Workspace::open_or_create(system, directory)?;
+        // Another program that is just being started has all files of this process open until it runs.
+        let tries = || (0..200).map(|_| Workspace::open_or_create(system, directory));
+        let is_busy = |opened: &Result<Workspace<'_>>| matches!(opened, Err(Error::Refused(why)) if why.starts_with("another copysim is"));
+        let opened = tries().inspect(|_| std::thread::sleep(std::time::Duration::from_millis(1))).find(|opened| !is_busy(opened));
+        let workspace = opened.ok_or_else(|| Error::Internal("the workspace stays locked".to_owned()))??;
         remove_unfinished(system, &workspace, &Listener::default())?;
         let left: Vec<_> = place.unfinished().into_iter().filter(|left| left.starts_with(&path)).collect();
         if !left.is_empty() {
