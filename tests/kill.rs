@@ -270,7 +270,8 @@ fn field_j04_a_kill_at_any_moment_leaves_what_the_next_start_removes_and_touches
         let args = work.args(&place);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let running = place.starts(&args, moment);
-        thread::sleep(Duration::from_micros(dice.below(120_000)));
+        // Making is soon over, and what it leaves must be seen at least once.
+        thread::sleep(Duration::from_micros(dice.below(if moment == "making " { 10_000 } else { 120_000 })));
         running.signal(Signal::KILL);
         let (code, _) = running.ends();
         // What has little to do may have ended before.
@@ -355,7 +356,9 @@ fn field_j06_two_do_not_measure_one_drive_at_once() {
     let place = Place::new();
     let other = place.root.path().join("outside");
     let first = place.start("jpg-same-drive", &place.stick(), "run 1 of 9: waiting until the drive", &["--settle", "10m", "--yes"]);
-    let pid = first.child.id();
+    // The process that works is a child of the one that was started.
+    let started = first.child.id();
+    let pid = fs::read_to_string(format!("/proc/{started}/task/{started}/children")).unwrap().trim().to_owned();
     for target in [place.stick(), other.clone()] {
         let second = place.copysim(&["scenario", "jpg-same-drive", target.to_str().unwrap(), "--scale", SCALE]).output().unwrap();
         let said = String::from_utf8(second.stderr).unwrap();

@@ -14,6 +14,7 @@ use super::locate::{Difference, Second};
 use super::marks::{Marker, Marks};
 use super::reread::make_cold;
 use super::stream::CHUNK_BYTES;
+use super::verify::open_file;
 use crate::error::{Result, reason};
 use crate::platform::{Files, Handle};
 use crate::progress::Cancel;
@@ -125,11 +126,12 @@ type Read = Result<(Marks, Result<(), String>), String>;
 fn read(files: &dyn Files, tree: &Handle, difference: &Difference, in_memory: bool, cancel: &Cancel) -> Result<Read> {
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut marker = Marker::new(difference.expected_bytes);
-    let (len, file) = match files.open(tree, Path::new(&difference.path)).and_then(|file| Ok((files.stat(&file)?.len, file))) {
-        Ok(opened) => opened,
-        Err(error) => return Ok(Err(reason(&error))),
+    let (file, stat) = match open_file(files, tree, Path::new(&difference.path)) {
+        Ok(Some(opened)) => opened,
+        Ok(None) => return Ok(Err("it is no file".to_owned())),
+        Err((_, error)) => return Ok(Err(reason(&error))),
     };
-    let cold = if in_memory { Ok(()) } else { make_cold(files, &file, len) };
+    let cold = if in_memory { Ok(()) } else { make_cold(files, &file, stat.len) };
     loop {
         cancel.check()?;
         match files.read(&file, &mut buffer) {

@@ -8,11 +8,11 @@ use super::locate::{Difference, Kind, Second};
 use super::marks::{Marker, Marks};
 use super::sectors::Sectors;
 use super::stream::CHUNK_BYTES;
-use super::verify::Subject;
+use super::verify::{Subject, open_file};
 use super::whose::Search;
 use crate::cache::evict::evict_open;
 use crate::error::{Result, reason};
-use crate::platform::{Files, Handle, Kind as FileKind};
+use crate::platform::{Files, Handle};
 use crate::progress::Cancel;
 use crate::result::Warmth;
 
@@ -53,13 +53,12 @@ pub(super) fn reread(
 ) -> Result<Option<Sectors>> {
     let files = subject.files;
     let was_unreadable = matches!(difference.kind, Kind::Unreadable { .. });
-    let opened = files.open(subject.tree, Path::new(&meta.path)).and_then(|file| Ok((files.stat(&file)?, file)));
-    let (stat, file) = match opened {
-        Ok(opened) if opened.0.kind == FileKind::File => opened,
+    let (file, stat) = match open_file(files, subject.tree, Path::new(&meta.path)) {
+        Ok(Some(opened)) => opened,
         answer => {
             difference.second = Some(match answer {
                 Err(_) if was_unreadable => Second::Agrees,
-                Err(error) => Second::NotPossible(reason(&error)),
+                Err((_, error)) => Second::NotPossible(reason(&error)),
                 Ok(_) => Second::NotPossible("it is no file".to_owned()),
             });
             return Ok(None);

@@ -16,7 +16,7 @@ use super::stream::CHUNK_BYTES;
 use super::times::Times;
 use crate::error::{Context, Error, Result, Side, reason};
 use crate::path_text::path_text;
-use crate::platform::{Files, Handle, Kind as FileKind, ignore_unsupported};
+use crate::platform::{Files, Handle, Kind as FileKind, Stat, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
 
 /// Differences kept in full; the rest is counted.
@@ -174,6 +174,20 @@ fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }
 
+/// Opens a file; none where there is something else, which is not even opened: a FIFO may wait for ever, and a device do something.
+///
+/// # Errors
+/// What the system answered, and to what.
+pub(super) fn open_file(files: &dyn Files, tree: &Handle, path: &Path) -> Result<Option<(Handle, Stat)>, (&'static str, io::Error)> {
+    let is_file = |stat: &Stat| stat.kind == FileKind::File;
+    if !is_file(&files.stat_at(tree, path).map_err(|error| ("look at", error))?) {
+        return Ok(None);
+    }
+    let file = files.open(tree, path).map_err(|error| ("open", error))?;
+    let stat = files.stat(&file).map_err(|error| ("look at", error))?;
+    Ok(is_file(&stat).then_some((file, stat)))
+}
+
 /// The modification time of a file whose bytes are right, or why it can't be called good.
 fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &Counter, cancel: &Cancel) -> Result<i64, Unequal> {
     let Subject { files, tree, .. } = subject;
@@ -184,16 +198,8 @@ fn compare(subject: Subject<'_>, listed: &Listed, buffer: &mut [u8], counter: &C
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => differs(Kind::Missing),
         _ => Unequal::Differs(Box::new(Difference { offset, ..Difference::new(listed, Kind::Unreadable { reason: reason(&error) }) })),
     };
-    // What is no file is not even opened: a device may do something when it is.
-    let stat = files.stat_at(tree, path).map_err(|error| failed("look at", None, error))?;
-    if stat.kind != FileKind::File {
-        return Err(differs(Kind::Missing));
-    }
-    let file = files.open(tree, path).map_err(|error| failed("open", None, error))?;
-    let stat = files.stat(&file).map_err(|error| failed("look at", None, error))?;
-    if stat.kind != FileKind::File {
-        return Err(differs(Kind::Missing));
-    }
+    let opened = open_file(files, tree, path).map_err(|(operation, error)| failed(operation, None, error))?;
+    let Some((file, stat)) = opened else { return Err(differs(Kind::Missing)) };
     // Out of this machine's cache, so that the drive answers; and only advice, without which reading goes on.
     let _ = files.evict(&file);
     let _ = files.advise_sequential(&file);

@@ -36,9 +36,9 @@ const PASSED_OVER: &[(&str, &str, &str)] = &[
     ("open_dir", "directory::refuse_inside_workspace", "a directory above that can't be opened ends the look; its name was seen in the path"),
     ("stat_at", "workspace::Workspace::lock", "it is looked at again"),
     ("open_dir_beneath", "remove::Walk::open", "its owner's rights are given to it, and it is opened again"),
-    ("", "capacity::run::Bench::holds_system", "the next place tells; at worst no space is left for a system that can't be looked at"),
+    ("", "capacity::bench::Bench::holds_system", "the next place tells; at worst no space is left for a system that can't be looked at"),
     ("open", "capacity::fill::Filler::write", "it is opened again when it is read"),
-    ("space", "capacity::run::Bench::write", "writing ends where nothing is taken any more"),
+    ("space", "capacity::run::Check::write", "writing ends where nothing is taken any more"),
     ("evict", "capacity::", "how much stayed in memory is looked at, and told"),
     ("", "progress::Progress::forget", "where others are in it, it stays"),
     ("stat_at", "workspace::Workspace::collect_foreign", "what can't be looked at is taken for foreign, and stays"),
@@ -46,6 +46,8 @@ const PASSED_OVER: &[(&str, &str, &str)] = &[
     ("open_dir", "verify::walk_sorted", "what is listed is compared all the same; only what is there too many is not seen"),
     ("open_root", "run::Bench::close", "the record says that it is not known whether the drive may be unplugged"),
     ("sync_filesystem", "run::Bench::close", "the record says that it is not known whether the drive may be unplugged"),
+    ("open_root", "run::Check::close", "the record says that it is not known whether the drive may be unplugged"),
+    ("sync_filesystem", "run::Check::close", "the record says that it is not known whether the drive may be unplugged"),
     ("", "scenario::memory::remove", "what can't be looked at before is not taken for a source that was left; the next start looks again"),
 ];
 
