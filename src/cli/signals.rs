@@ -8,7 +8,7 @@ use signal_hook::iterator::Signals;
 
 use super::output;
 use crate::error::{Context, Result, Side};
-use crate::platform::OS;
+use crate::platform::{OS, leave_to_other_threads};
 use crate::progress::Cancel;
 
 /// Signals that come together within this time are one request.
@@ -49,5 +49,6 @@ pub fn cancel_saying(words: &'static str) -> Result<Arc<Cancel>> {
             output::note(words);
         }
     });
+    leave_to_other_threads(&[SIGINT, SIGTERM, SIGHUP]);
     Ok(cancel)
 }

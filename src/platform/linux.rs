@@ -353,6 +353,20 @@ pub fn die_with_parent(command: &mut std::process::Command) {
     }
 }
 
+/// The calling thread, and every thread that it starts from now on, leaves these signals to the others. A signal to a process goes to its first thread where
+/// that takes it, and would wait for as long as the kernel holds this thread for a drive.
+pub fn leave_to_other_threads(signals: &[i32]) {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigemptyset` makes the set before anything reads it, and the old mask is not asked for.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;

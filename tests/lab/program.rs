@@ -257,8 +257,17 @@ impl Running {
 
     /// Ends it as a power cut would, and waits until it is gone.
     pub fn kill(mut self) {
+        let started = self.child.id();
+        let works = std::fs::read_to_string(format!("/proc/{started}/task/{started}/children")).unwrap();
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        // The process that works dies with it, once the drive has answered.
+        for works in works.split_whitespace() {
+            crate::lab::system::persist(
+                || if Path::new("/proc").join(works).exists() { Err(std::io::ErrorKind::ResourceBusy.into()) } else { Ok(()) },
+            )
+            .unwrap();
+        }
     }
 
     /// Waits for its end, which must come in time.
