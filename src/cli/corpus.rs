@@ -246,8 +246,8 @@ fn verify_one(place: &Place, claim: &Claim, environment: &Environment, watch: &W
     let found = verify(subject, &manifest, 4, &counter, cancel);
     watch.on(Event::Ends);
     let mut found = found?;
-    let drive = Drive::identify(&Host::real(), OS.files, &place.tree)?;
-    let hidden = Hidden { target: drive.answers_elsewhere(), source: None };
+    let drive = Drive::identify(&Host::real(), OS.files, &place.tree).ok();
+    let hidden = Hidden { target: drive.as_ref().map_or(Some("what cannot be seen"), Drive::answers_elsewhere), source: None };
     blame::attribute(OS.files, Origin::Unknown, hidden, &mut found.differences, cancel)?;
     output::print(&verdict(place, corpus, &found))?;
     Ok(found.is_good())

@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use super::locate::{Difference, Second};
+use super::locate::{Difference, Kind, Second};
 use super::marks::{Marker, Marks};
 use super::reread::make_cold;
 use super::stream::CHUNK_BYTES;
@@ -66,12 +66,14 @@ pub fn attribute(files: &dyn Files, origin: Origin<'_>, hidden: Hidden<'_>, diff
             difference.second = Some(Second::NotPossible(format!("{who} may have answered in place of the drive")));
         }
         let seen = look(files, origin, hidden.source, difference, cancel)?;
-        difference.blame = Some(blame(difference.second.as_ref(), &seen));
+        let failed = matches!(difference.kind, Kind::Unreadable { .. });
+        difference.blame = Some(blame(difference.second.as_ref(), failed, &seen));
     }
     Ok(())
 }
 
-fn blame(second: Option<&Second>, source: &Seen) -> (Blame, String) {
+/// `failed` when the system answered a reading with an error.
+fn blame(second: Option<&Second>, failed: bool, source: &Seen) -> (Blame, String) {
     let (who, because) = match (second, source) {
         (_, Seen::Wrong) => (Blame::Source, "the file that was copied is wrong itself when it is read again"),
         (_, Seen::WrongInMemory) => (Blame::Host, "the file that was copied lies in this machine's memory and is wrong itself"),
@@ -79,6 +81,9 @@ fn blame(second: Option<&Second>, source: &Seen) -> (Blame, String) {
             Blame::Host,
             "two readings of the file that was copied gave different bytes: suspect memory, bus, cable or hub on the way from the source",
         ),
+        (Some(Second::AsExpected | Second::Other), _) if failed => {
+            (Blame::Unknown, "one reading failed and another did not: a weak place of the drive, or the way to it")
+        }
         (Some(Second::AsExpected | Second::Other), _) => {
             (Blame::Host, "its readings do not agree, and media give back the same wrong bytes: suspect memory, bus, cable or hub")
         }
@@ -167,8 +172,13 @@ mod tests {
             (Some(not_possible()), Seen::Wrong, Source),
             (None, Seen::Made, Unknown),
         ] {
-            assert_eq!(blame(second.as_ref(), &seen).0, who, "{second:?} {seen:?}");
+            assert_eq!(blame(second.as_ref(), false, &seen).0, who, "{second:?} {seen:?}");
         }
-        assert_eq!(blame(Some(&Second::Agrees), &unknown()).1, "not known");
+        assert_eq!(blame(Some(&Second::Agrees), false, &unknown()).1, "not known");
+        // A weak sector reads at the second try: that is no sign of this machine.
+        for second in [Second::AsExpected, Second::Other] {
+            assert_eq!(blame(Some(&second), true, &Seen::Right).0, Unknown);
+        }
+        assert_eq!(blame(Some(&Second::Agrees), true, &Seen::Right).0, Target);
     }
 }

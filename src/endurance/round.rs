@@ -151,6 +151,10 @@ impl Bed<'_> {
         let (second_read, blame) = match look_again(plan, map) {
             (0, _) => (SecondRead::NotPossible, Blame::Unknown),
             (_, 0) => (SecondRead::Agrees, Blame::Target),
+            // A weak sector reads at the second try: that is no sign of this machine.
+            (looked, right) if first.what == What::Unreadable => {
+                (if looked == right { SecondRead::DiffersAsExpected } else { SecondRead::DiffersOther }, Blame::Unknown)
+            }
             (looked, right) if looked == right => (SecondRead::DiffersAsExpected, Blame::Host),
             _ => (SecondRead::DiffersOther, Blame::Host),
         };

@@ -108,7 +108,7 @@ impl Course {
     fn tell(&self, document: &mut Document) {
         let Some(run) = document.runs.last_mut() else { return };
         run.phases.clone_from(&self.phases);
-        if self.endurance.loss.is_some() {
+        if self.endurance.lost_data() {
             // Figures of a drive that loses data are worth nothing.
             run.phases.iter_mut().for_each(|phase| phase.flags.push(flags::DATA_DIFFER.flag(None, None)));
         }

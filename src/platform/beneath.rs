@@ -41,9 +41,15 @@ pub(super) fn grant_owner(dir: &Handle, name: &Path) -> io::Result<()> {
 pub fn empty_file(dir: &Handle, name: &Path) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))?;
-    let stat = rustix::fs::fstat(&file)?;
+    must_be_ours_alone(&file)?;
+    Ok(retry_on_intr(|| rustix::fs::ftruncate(&file, 0))?)
+}
+
+/// Refuses to write into what is no file, or into one that has another name: somebody put it there, and it may be the user's.
+pub(super) fn must_be_ours_alone(file: impl std::os::fd::AsFd) -> io::Result<()> {
+    let stat = rustix::fs::fstat(file)?;
     if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile || stat.st_nlink > 1 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    Ok(retry_on_intr(|| rustix::fs::ftruncate(&file, 0))?)
+    Ok(())
 }

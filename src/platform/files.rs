@@ -235,7 +235,9 @@ impl Files for OsFiles {
 
     fn open_to_write_over(&self, dir: &Handle, path: &Path) -> io::Result<Handle> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        Ok(Handle(retry_on_intr(|| rustix::fs::openat(dir, path, flags, Mode::empty()))?))
+        let file = retry_on_intr(|| rustix::fs::openat(dir, path, flags, Mode::empty()))?;
+        beneath::must_be_ours_alone(&file)?;
+        Ok(Handle(file))
     }
 
     fn read(&self, file: &Handle, buffer: &mut [u8]) -> io::Result<usize> {

@@ -19,7 +19,11 @@ pub fn changed(files: &dyn Files, staged: &Staged, asked: &dyn Fn(&str) -> bool,
     for listed in staged.manifest.entries(files) {
         cancel.check()?;
         let listed = listed.during("read the manifest of", Side::Source, &staged.path)?;
-        if asked(&listed.meta.path) && is_suspect(files, staged, &listed) && !has_its_bytes(files, staged, &listed).unwrap_or(false) {
+        // What can't be read is the drive's affair, whatever its time says.
+        if asked(&listed.meta.path)
+            && is_suspect(files, staged, &listed)
+            && !has_its_bytes(files, staged, &listed).unwrap_or_else(|error| !is_gone(&error))
+        {
             changed.push(listed.meta.path);
         }
     }
@@ -34,8 +38,12 @@ fn is_suspect(files: &dyn Files, staged: &Staged, listed: &Listed) -> bool {
             stat.kind != Kind::File || stat.len != listed.meta.len || !times.agree()
         }
         // What is gone was taken away; what can't be looked at is the drive's affair.
-        Err(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+        Err(error) => is_gone(&error),
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn has_its_bytes(files: &dyn Files, staged: &Staged, listed: &Listed) -> io::Result<bool> {
@@ -43,6 +51,8 @@ fn has_its_bytes(files: &dyn Files, staged: &Staged, listed: &Listed) -> io::Res
         return Ok(false);
     }
     let file = files.open(&staged.tree, listed.meta.path.as_ref())?;
+    // Its drive shall answer, not what this machine read before.
+    let _ = files.evict(&file);
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 1 << 20];
     loop {

@@ -114,8 +114,6 @@ impl Builder {
         std::fs::create_dir(&fuse)?;
         let mut config = Config::default();
         config.mount_options.push(MountOption::FSName("copysim-lab".to_owned()));
-        // While some take in a MiB each, the next need not wait: that would be waiting for the rig.
-        config.n_threads = Some(8);
         lab.session = Some(fuser::spawn_mount(DiskFile::new(lines, self.size), &fuse, &config)?);
         let mut arguments: Vec<_> = ["--find", "--show", "--direct-io=on"].map(str::to_owned).into();
         arguments.extend(self.sector_size.map(|bytes| format!("--sector-size={bytes}")));
