@@ -1,6 +1,6 @@
 //! Does a drive hold what it claims? Fills it with data that say whose they are, reads all of it again, cold, and concludes from what came back.
 //!
-//! [`bench`] is what a check stands on, [`pattern`] what is written, [`crew`] the threads that make and judge it, [`fill`] and [`read`] the two timed phases, [`map`] what was found where,
+//! [`mod@bench`] is what a check stands on, [`pattern`] what is written, [`crew`] the threads that make and judge it, [`fill`] and [`read`] the two timed phases, [`map`] what was found where,
 //! [`layout`] where that lies on the drive, [`diagnosis`] what follows, [`h2w`] the files of F3 and h2testw, [`progress`] what an interrupted check goes on
 //! from, [`run`] all of it in order.
 
