@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::drive::{Removal, Workspace};
 use crate::error::{Context, Error, Result, Side};
-use crate::platform::{Kind, System};
+use crate::platform::{Handle, Kind, System};
 
 /// Where a machine keeps files in memory.
 pub const MEMORY: &str = "/dev/shm";
@@ -75,7 +75,7 @@ pub fn remove(system: System<'_>, path: &Path) -> Result<Removal> {
     }
     match Workspace::open_existing(system, path) {
         Ok(Some(workspace)) => removal = workspace.clean()?.removal,
-        Ok(None) => {}
+        Ok(None) => remove_unfinished(system, &parent_dir, Path::new(name)),
         // Another copysim of this user works there.
         Err(Error::Refused(_)) => return Ok(removal),
         Err(error) => return Err(error),
@@ -83,5 +83,14 @@ pub fn remove(system: System<'_>, path: &Path) -> Result<Removal> {
     match system.files.remove_dir(&parent_dir, Path::new(name)) {
         Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error).during("remove", Side::Source, path),
         _ => Ok(removal),
+    }
+}
+
+/// Removes what a process left that ended while it made a workspace: a marker without content. Where it is anything else, it stays.
+fn remove_unfinished(system: System<'_>, parent: &Handle, name: &Path) {
+    let workspace = name.join(crate::drive::workspace::NAME);
+    let marker = workspace.join("MARKER");
+    if system.files.stat_at(parent, &marker).is_ok_and(|stat| stat.kind == Kind::File && stat.len == 0) {
+        let _ = system.files.remove_file(parent, &marker).and_then(|()| system.files.remove_dir(parent, &workspace));
     }
 }
