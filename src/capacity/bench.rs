@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::drive::pulse::Pulse;
-use crate::drive::{Drive, DriveLock, Medium, Workspace};
+use crate::drive::{Drive, DriveLock, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::path_text::path_text;
-use crate::platform::allow_many_open_files;
-use crate::result::{self, Answer, Document, Phase, PhaseStatus, Roles, Status, summary};
+use crate::platform::{allow_many_open_files, ignore_unsupported};
+use crate::result::mask::clean_command;
+use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseStatus, Roles, Status, summary};
+use crate::scenario::account::unplug;
 use crate::scenario::consent::is_much;
 use crate::scenario::events::Event;
 use crate::scenario::facts;
@@ -182,6 +184,30 @@ impl Bench<'_> {
         Ok(Room { free_bytes: space.available_bytes.map(|free| free.saturating_sub(reserve)), total_bytes: space.total_bytes })
     }
 
+    /// Ends in a workspace: says what of the test data could not be removed, and what is kept, and flushes.
+    ///
+    /// # Errors
+    /// The failure of the removal, or of removing the empty workspace.
+    pub fn leave(&self, workspace: Workspace<'_>, removed: Result<()>, mut kept: Vec<Kept>, document: &mut Document) -> Result<()> {
+        let Around { system, observer, .. } = self.around;
+        let directory = workspace.directory().to_path_buf();
+        if let Err(left) = &removed {
+            observer.on(Event::Notice(format!("the test data could not be removed: {left}; the file system may be damaged: make a new one")));
+            kept.push(Kept { path: path_text(workspace.path()), bytes: None, what: "test data that could not be removed".to_owned() });
+        }
+        let emptied = workspace.remove_if_empty();
+        let files = system.files;
+        let flushed = files.open_root(&directory).and_then(|directory| files.sync_filesystem(&directory)).or_else(ignore_unsupported);
+        let (answer, because) = unplug(self.drive, flushed.is_ok(), document);
+        document.aftermath = Some(Aftermath {
+            remove_with: (!kept.is_empty()).then(|| clean_command(&directory)),
+            kept,
+            unplug: answer,
+            unplug_because: Some(because.to_owned()),
+        });
+        removed.and(emptied)
+    }
+
     /// What the drive says that it holds.
     #[must_use]
     pub fn claimed_bytes(&self) -> Option<u64> {
@@ -222,17 +248,5 @@ impl Bench<'_> {
             }
             None => Ok(()),
         }
-    }
-}
-
-/// Whether the drive may be unplugged when all is done, and why.
-#[must_use]
-pub fn unplug(drive: &Drive, flushed: bool) -> (Answer, &'static str) {
-    match drive.medium {
-        _ if drive.is_system_disk == Some(true) => (Answer::No, "this is the system disk"),
-        Medium::Memory => (Answer::No, "it is this machine's memory"),
-        _ if !flushed => (Answer::Unknown, "the last flush is not known to have reached it"),
-        Medium::Block => (Answer::Yes, "everything is flushed; eject it first, as always"),
-        _ => (Answer::Unknown, "what is behind it can't be seen"),
     }
 }

@@ -15,7 +15,7 @@ use crate::error::{Context, Error, Side};
 use crate::measure::calls::{Calls, Op};
 use crate::platform::{Handle, System};
 use crate::progress::{Cancel, Counter};
-use crate::result::LatencyOp;
+use crate::result::{LatencyOp, Warmth};
 use crate::scenario::stage::makers;
 use crate::workload::copy::{Copied, Slow};
 
@@ -242,35 +242,53 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Reads bad places once more, cold: how many were looked at, and how many were right then. A fault of the medium stays; one of a cable or of this machine's
-/// memory seldom does.
+/// What reading bad places again showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SecondLooks {
+    /// Places that were read again, twice, from the drive.
+    pub looked: u64,
+    /// Those whose bytes were right both times.
+    pub right: u64,
+    /// Those whose bytes, or failures, were the same both times.
+    pub same: u64,
+}
+
+/// Reads bad places again, twice, each time cold. A fault of the medium stays as it is; one of a cable or of this machine's memory seldom does.
 #[must_use]
-pub fn look_again(plan: &Reading<'_>, map: &Map) -> (u64, u64) {
+pub fn look_again(plan: &Reading<'_>, map: &Map) -> SecondLooks {
     let bad: Vec<&Range> = map.ranges().iter().filter(|range| !matches!(range.what, What::Good | What::Mixed { .. })).collect();
-    let (mut looked, mut right) = (0, 0);
+    let mut looks = SecondLooks::default();
     let mut pattern = (plan.pattern)();
     for range in bad.iter().step_by(bad.len().div_ceil(SECOND_LOOKS).max(1)) {
         if plan.cancel.signal().is_some() {
             break;
         }
         let (index, offset) = (range.start / FILE_SPAN, range.start % FILE_SPAN);
-        let Some(Ok(file)) = plan.sources.iter().find(|source| source.index == index).map(|source| source.file.as_ref()) else { continue };
-        // Without this the first reading's pages would answer.
-        if plan.system.files.evict(file).is_err() {
-            continue;
-        }
-        let mut data = vec![0; range.len.min(SECOND_BYTES) as usize];
-        let mut expected = data.clone();
+        let Some(source) = plan.sources.iter().find(|source| source.index == index) else { continue };
+        let Ok(file) = source.file.as_ref() else { continue };
+        let len = range.len.min(SECOND_BYTES) as usize;
+        let mut expected = vec![0; len];
         pattern.fill(range.start, &mut expected);
-        let mut got = 0;
-        while got < data.len() {
-            match plan.system.files.read_at(file, &mut data[got..], offset + got as u64) {
-                Ok(read) if read > 0 => got += read,
-                _ => break,
+        // Without this the pages of the reading before would answer.
+        let read_cold = || {
+            if evict_open(plan.system.files, &[(file, source.len)]).data == Warmth::Warm {
+                return None;
             }
-        }
-        looked += 1;
-        right += u64::from(got == data.len() && data == expected);
+            let mut data = vec![0; len];
+            let mut got = 0;
+            while got < len {
+                match plan.system.files.read_at(file, &mut data[got..], offset + got as u64) {
+                    Ok(read) if read > 0 => got += read,
+                    _ => break,
+                }
+            }
+            data.truncate(got);
+            Some(data)
+        };
+        let (Some(first), Some(second)) = (read_cold(), read_cold()) else { continue };
+        looks.looked += 1;
+        looks.right += u64::from(first == expected && second == expected);
+        looks.same += u64::from(first == second);
     }
-    (looked, right)
+    looks
 }

@@ -6,7 +6,7 @@ use super::diagnosis::{Diagnosis, diagnose};
 use super::fill::name_of;
 use super::layout::Layout;
 use super::map::{Map, Range, What, found};
-use super::read::Source;
+use super::read::{SecondLooks, Source};
 use crate::cache::evict::{Prepared, Wanted};
 use crate::result::{
     self, Answer, Call, Capacity, CapacityRange, Difference, Flag, Flush, Found, Integrity, Measured, Mismatch, Phase, Proof, SlowFile, SourceKind,
@@ -144,7 +144,7 @@ pub(super) struct Known<'a> {
     pub is_whole: bool,
     pub nonce: Option<u64>,
     pub claimed_bytes: Option<u64>,
-    pub second_looks: (u64, u64),
+    pub second_looks: SecondLooks,
     pub all_free: bool,
     pub troubles: &'a [String],
 }
@@ -197,8 +197,8 @@ pub(super) fn capacity(known: &Known<'_>) -> Capacity {
         flipped_bits: map.flipped_bits(),
         block_bytes,
         cache_bytes,
-        read_twice: known.second_looks.0,
-        right_then: known.second_looks.1,
+        read_twice: known.second_looks.looked,
+        right_then: known.second_looks.right,
         ranges: ranges(map, name).take(RANGES).collect(),
         troubles: known.troubles.to_vec(),
     }

@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::bench::{self, Bench, unplug};
+use super::bench::{self, Bench};
 use super::fill::{Fill, Filled, fill, index_of, name_of, part_name_of, places};
 use super::h2w::{H2w, number_of};
 use super::layout::{Laid, Layout};
 use super::map::Map;
 use super::pattern::Own;
 use super::progress::Progress;
-use super::read::{MakePattern, Reading, Source, evict_all, look_again, read, sources};
+use super::read::{MakePattern, Reading, SecondLooks, Source, evict_all, look_again, read, sources};
 use super::record::{self, Known};
 use super::{CHUNK, FILE_SPAN, SECTOR};
 use crate::cache::flush::Written;
@@ -23,6 +23,7 @@ use crate::platform::{Kind, ignore_unsupported};
 use crate::progress::Counter;
 use crate::result::mask::clean_command;
 use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseKind, PhaseStatus, flags};
+use crate::scenario::account;
 use crate::scenario::consent;
 use crate::scenario::events::Event;
 use crate::scenario::run::Around;
@@ -138,12 +139,8 @@ impl Check<'_> {
         document.runs.push(result::Run { index: 1, scenario: 0, order: 1, arm: None, phases: Vec::new() });
         let mut map = Map::default();
         let read = self.read(&subject, &|| Box::new(H2w), &mut map, 0, &mut |_, _| {}, document);
-        document.aftermath = Some(Aftermath {
-            kept: Vec::new(),
-            remove_with: None,
-            unplug: unplug(self.bench.drive, true).0,
-            unplug_because: Some(unplug(self.bench.drive, true).1.to_owned()),
-        });
+        let (unplug, because) = account::unplug(self.bench.drive, true, document);
+        document.aftermath = Some(Aftermath { kept: Vec::new(), remove_with: None, unplug, unplug_because: Some(because.to_owned()) });
         read
     }
 
@@ -417,7 +414,7 @@ impl Check<'_> {
             record::was_read(&watched, self.bench.began_ns, &timed, &prepared, &mut phase);
             failure = timed.done.failure.take();
         });
-        let second_looks = if failure.is_none() { look_again(&Reading { sources: &all, ..plan }, map) } else { (0, 0) };
+        let second_looks = if failure.is_none() { look_again(&Reading { sources: &all, ..plan }, map) } else { SecondLooks::default() };
         let capacity = record::capacity(&Known {
             map,
             layout: &subject.layout,
@@ -462,7 +459,6 @@ impl Check<'_> {
         let Around { system, observer, .. } = self.bench.around;
         let files = system.files;
         let stays = matches!(measured, Err(Error::Interrupted(_))) || self.options.keep;
-        let directory = workspace.directory().to_path_buf();
         let mut kept = Vec::new();
         let mut removed = Ok(());
         if stays {
@@ -483,23 +479,6 @@ impl Check<'_> {
             removed = workspace.remove(run).and_then(|removal| removal.left.into_iter().next().map_or(Ok(()), |left| Err(left.reason)));
             removed = removed.and(Progress::forget(files, self.results, &id));
         }
-        if let Err(left) = &removed {
-            observer.on(Event::Notice(format!("the test data could not be removed: {left}; the file system may be damaged: make a new one")));
-            kept.push(Kept {
-                path: path_text(&directory.join(crate::drive::workspace::NAME)),
-                bytes: None,
-                what: "test data that could not be removed".to_owned(),
-            });
-        }
-        let emptied = workspace.remove_if_empty();
-        let flushed = files.open_root(&directory).and_then(|directory| files.sync_filesystem(&directory)).or_else(ignore_unsupported);
-        let (answer, because) = unplug(self.bench.drive, flushed.is_ok());
-        document.aftermath = Some(Aftermath {
-            remove_with: (!kept.is_empty()).then(|| clean_command(&directory)),
-            kept,
-            unplug: answer,
-            unplug_because: Some(because.to_owned()),
-        });
-        measured.and(removed).and(emptied)
+        measured.and(self.bench.leave(workspace, removed, kept, document))
     }
 }

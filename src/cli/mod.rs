@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand, no logic of its own. Parsing, printing and asking happen here and nowhere else.
 
 mod capacity;
+mod check;
 mod clean;
 mod completions;
 mod corpus;

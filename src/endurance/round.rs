@@ -148,9 +148,12 @@ impl Bed<'_> {
     /// What was lost, by the first of it; when is for the caller to say.
     fn loss(&self, plan: &Reading<'_>, map: &Map, first: Range, newest: u64, rounds: &[u64]) -> EnduranceLoss {
         let (index, first_byte) = Layout::file_of(first.start);
-        let (second_read, blame) = match look_again(plan, map) {
+        let looks = look_again(plan, map);
+        let hidden = self.bench.drive.answers_elsewhere().is_some();
+        let (second_read, blame) = match (looks.looked, looks.right) {
             (0, _) => (SecondRead::NotPossible, Blame::Unknown),
-            (_, 0) => (SecondRead::Agrees, Blame::Target),
+            (_, 0) if hidden => (SecondRead::NotPossible, Blame::Unknown),
+            (looked, 0) if looks.same == looked => (SecondRead::Agrees, Blame::Target),
             // A weak sector reads at the second try: that is no sign of this machine.
             (looked, right) if first.what == What::Unreadable => {
                 (if looked == right { SecondRead::DiffersAsExpected } else { SecondRead::DiffersOther }, Blame::Unknown)

@@ -5,16 +5,13 @@ use std::sync::Arc;
 
 use super::budget::{self, Limits, Set};
 use super::round::{Bed, Failure, Files, ReadBack, title};
+use crate::capacity::CHUNK;
 use crate::capacity::bench::{self, Bench, Room};
 use crate::capacity::pattern::Own;
 use crate::capacity::read::{Source, sources};
-use crate::capacity::{CHUNK, bench::unplug};
 use crate::drive::{RunDir, Workspace};
 use crate::error::{Error, Result};
-use crate::path_text::path_text;
-use crate::platform::ignore_unsupported;
-use crate::result::mask::clean_command;
-use crate::result::{self, Aftermath, Document, Endurance, EnduranceEnd, EnduranceLoss, EnduranceRounds, Kept, Phase, PhaseKind, flags};
+use crate::result::{self, Document, Endurance, EnduranceEnd, EnduranceLoss, EnduranceRounds, Phase, PhaseKind, flags};
 use crate::scenario::events::Event;
 use crate::scenario::run::Around;
 use crate::units::{Bytes, duration};
@@ -163,7 +160,8 @@ impl Test<'_> {
         let mut course = Course {
             phases: Vec::new(),
             endurance: Endurance {
-                ended_by: EnduranceEnd::Failed,
+                // What is seen before it has ended was cut short.
+                ended_by: EnduranceEnd::Interrupted,
                 nonce: format!("{nonce:016x}"),
                 static_bytes: fixed.bytes,
                 static_files: fixed.files(),
@@ -272,27 +270,9 @@ impl Test<'_> {
 
     /// Removes what was written.
     fn close(&self, workspace: Workspace<'_>, run: RunDir, measured: Result<()>, document: &mut Document) -> Result<()> {
-        let Around { system, observer, .. } = self.bench.around;
-        observer.on(Event::Waits("removing the test data".to_owned()));
-        let directory = workspace.directory().to_path_buf();
-        let path = path_text(&run.path);
+        self.bench.around.observer.on(Event::Waits("removing the test data".to_owned()));
         let removed = workspace.remove(run).and_then(|removal| removal.left.into_iter().next().map_or(Ok(()), |left| Err(left.reason)));
-        let mut kept = Vec::new();
-        if let Err(left) = &removed {
-            observer.on(Event::Notice(format!("the test data could not be removed: {left}; the file system may be damaged: make a new one")));
-            kept.push(Kept { path, bytes: None, what: "test data that could not be removed".to_owned() });
-        }
-        let emptied = workspace.remove_if_empty();
-        let files = system.files;
-        let flushed = files.open_root(&directory).and_then(|directory| files.sync_filesystem(&directory)).or_else(ignore_unsupported);
-        let (answer, because) = unplug(self.bench.drive, flushed.is_ok());
-        document.aftermath = Some(Aftermath {
-            remove_with: (!kept.is_empty()).then(|| clean_command(&directory)),
-            kept,
-            unplug: answer,
-            unplug_because: Some(because.to_owned()),
-        });
-        measured.and(removed).and(emptied)
+        measured.and(self.bench.leave(workspace, removed, Vec::new(), document))
     }
 }
 

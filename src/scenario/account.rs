@@ -126,7 +126,8 @@ pub(super) fn corpus(manifest: &Manifest, staged: Option<&Staged>, now_s: i64) -
 }
 
 /// Whether the drive may be pulled now, and why.
-pub(super) fn unplug(drive: &Drive, flushed: bool, document: &Document) -> (Answer, &'static str) {
+#[must_use]
+pub fn unplug(drive: &Drive, flushed: bool, document: &Document) -> (Answer, &'static str) {
     let lost =
         document.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.flush.as_ref()).any(|flush| flush.reaches_medium == Answer::No);
     match drive.medium {

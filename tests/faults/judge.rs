@@ -46,8 +46,8 @@ const PASSED_OVER: &[(&str, &str, &str)] = &[
     ("open_dir", "verify::walk_sorted", "what is listed is compared all the same; only what is there too many is not seen"),
     ("open_root", "run::Bench::close", "the record says that it is not known whether the drive may be unplugged"),
     ("sync_filesystem", "run::Bench::close", "the record says that it is not known whether the drive may be unplugged"),
-    ("open_root", "run::Check::close", "the record says that it is not known whether the drive may be unplugged"),
-    ("sync_filesystem", "run::Check::close", "the record says that it is not known whether the drive may be unplugged"),
+    ("open_root", "bench::Bench::leave", "the record says that it is not known whether the drive may be unplugged"),
+    ("sync_filesystem", "bench::Bench::leave", "the record says that it is not known whether the drive may be unplugged"),
     ("", "scenario::memory::remove", "what can't be looked at before is not taken for a source that was left; the next start looks again"),
 ];
 
