@@ -445,3 +445,17 @@ fn field_j08_what_can_not_be_removed_is_named_and_costs_no_figure() {
     assert!(next.err.contains("removed what a run that was killed had left: 0 files"), "{}", next.err);
     assert!(below(&person.drive.path().join("copysim-workspace/runs")).is_empty());
 }
+
+#[test]
+fn what_ended_while_it_made_a_workspace_in_memory_is_removed_by_the_next_start() {
+    // No process has this number.
+    let place = std::path::PathBuf::from(format!("/dev/shm/copysim-{}-99999999", rustix::process::geteuid().as_raw()));
+    let workspace = place.join("copysim-workspace");
+    if fs::create_dir_all(&workspace).is_err() {
+        return skipped("there is no /dev/shm");
+    }
+    fs::write(workspace.join("MARKER"), "").unwrap();
+    let person = Person::new();
+    person.measures("jpg-same-drive", &["--runs", "1"]).exits(0);
+    assert!(!place.exists());
+}
