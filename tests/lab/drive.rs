@@ -163,7 +163,8 @@ impl Drive {
     }
 
     fn put_back(&self, mut buffer: Vec<u8>) {
-        const MOST: usize = 64;
+        // As many as a loop device has under way.
+        const MOST: usize = 128;
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         if buffer.capacity() > 0 && buffers.len() < MOST {
             buffer.clear();

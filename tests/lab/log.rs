@@ -38,6 +38,17 @@ pub struct Request {
     pub way_ns: u64,
 }
 
+/// Nanoseconds that lie in at least one of these spans, each from a time until a later one.
+pub fn covered_ns(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let (mut covered_until, mut total) = (0, 0);
+    for (from, until) in spans {
+        total += until.saturating_sub(from.max(covered_until));
+        covered_until = covered_until.max(until);
+    }
+    total
+}
+
 /// Requests and bytes by kind. Failed requests are counted in `errors` alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
@@ -103,15 +114,8 @@ impl Log {
 
     /// Nanoseconds from `from_ns` to `until_ns` in which at least one request was with the drive (the union of their times from arrival to answer).
     pub fn in_flight_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
-        let mut spans: Vec<_> = self.lock().iter().map(|request| (request.arrived_ns.max(from_ns), request.ended_ns.min(until_ns))).collect();
-        spans.sort_unstable();
-        let mut covered_until = from_ns;
-        let mut total = 0;
-        for (from, until) in spans {
-            total += until.saturating_sub(from.max(covered_until));
-            covered_until = covered_until.max(until);
-        }
-        total
+        let within = |request: &Request| (request.arrived_ns.max(from_ns), request.ended_ns.min(until_ns));
+        covered_ns(self.lock().iter().map(within).collect())
     }
 
     /// The log as text: a line of names, then one line a request with commas between.

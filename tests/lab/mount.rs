@@ -14,6 +14,9 @@ use super::leftovers::new_directory;
 use super::system::{complain, loops_below, persist, run};
 use super::transport::Transport;
 
+/// Threads that take requests in.
+const INTAKE: usize = 4;
+
 /// What is made on the block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
@@ -114,6 +117,8 @@ impl Builder {
         std::fs::create_dir(&fuse)?;
         let mut config = Config::default();
         config.mount_options.push(MountOption::FSName("copysim-lab".to_owned()));
+        // Taking in a MiB takes this rig a fifth of a millisecond, and requests come in bursts: one after another they would reach a fast drive late.
+        config.n_threads = Some(INTAKE);
         lab.session = Some(fuser::spawn_mount(DiskFile::new(lines, self.size), &fuse, &config)?);
         let mut arguments: Vec<_> = ["--find", "--show", "--direct-io=on"].map(str::to_owned).into();
         arguments.extend(self.sector_size.map(|bytes| format!("--sector-size={bytes}")));
@@ -215,6 +220,14 @@ impl LabDrive {
         std::fs::write(backing.join("strict_limit"), "0")?;
         std::fs::write(backing.join("max_ratio"), "100")?;
         std::fs::write(self.sysfs().join("queue/write_cache"), "write back")
+    }
+
+    /// The kernel gives the drive at most so many requests at a time, as one with a queue of that depth.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn queue_depth(&self, requests: u64) -> io::Result<()> {
+        std::fs::write(self.sysfs().join("queue/nr_requests"), requests.to_string())
     }
 
     /// This machine holds back at most about so many bytes that are to be written to the drive, as one with little memory would: writers then wait for the

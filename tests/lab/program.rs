@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use crate::lab::drive::Drive;
-use crate::lab::log::{Kind, Log, Request, now_ns};
+use crate::lab::log::{Kind, Log, Request, covered_ns, now_ns};
 
 /// No run of a test takes longer than this: what does hangs.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -465,7 +465,8 @@ impl Truth {
         let first = requests.iter().position(|(_, request)| request.kind != Kind::Flush).expect("the drive was asked for something");
         let began_ns = requests[first].1.arrived_ns;
         let mut truths = [Self { began_ns, ..Self::default() }; N];
-        let (mut busy_until, mut served_until) = (began_ns, [began_ns; N]);
+        let mut busy_until = began_ns;
+        let mut served = [const { Vec::new() }; N];
         for (drive, request) in requests.split_off(first) {
             let truth = &mut truths[drive];
             let idle_ns = request.arrived_ns.saturating_sub(busy_until);
@@ -477,9 +478,11 @@ impl Truth {
                 Kind::Flush => truth.flushed_ns = request.ended_ns,
                 Kind::Discard => {}
             }
-            truth.busy_ns += request.ended_ns.saturating_sub(request.started_ns.max(served_until[drive]));
-            served_until[drive] = request.ended_ns.max(served_until[drive]);
+            served[drive].push((request.started_ns.max(began_ns), request.ended_ns));
             busy_until = busy_until.max(request.ended_ns);
+        }
+        for (truth, served) in truths.iter_mut().zip(served) {
+            truth.busy_ns = covered_ns(served);
         }
         truths
     }
