@@ -319,20 +319,28 @@ fn field_j01_foreign_files_are_left_alone_and_named_and_keep_the_workspace() {
     let workspace = place.open();
     let run = workspace.new_run().unwrap();
     fs::write(run.path.join("copy"), "x").unwrap();
-    let foreign: Vec<PathBuf> = ["corpora/notes.txt", "runs/mine", "thesis.txt"].iter().map(|name| place.workspace().join(name)).collect();
-    for path in &foreign {
+    // Files, and directories whose names copysim does not make: only by those are they told from its own.
+    let names = ["corpora/notes.txt", "corpora/poems", "runs/holiday", "runs/mine", "thesis.txt"];
+    let foreign = names.map(|name| place.workspace().join(name));
+    let held = ["corpora/notes.txt", "corpora/poems/first", "runs/holiday/photo", "runs/mine", "thesis.txt"].map(|name| place.workspace().join(name));
+    for path in &held {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "mine").unwrap();
     }
     assert_eq!(workspace.foreign().unwrap(), foreign);
+    drop(workspace);
+    // Neither the next start nor cleaning takes them.
+    let workspace = place.open();
+    assert_eq!((workspace.leftovers().runs, workspace.leftovers().removal.files), (1, 1));
     let cleaned = workspace.clean().unwrap();
-    assert_eq!((&cleaned.foreign, cleaned.removal.files), (&foreign, 1));
-    for path in &foreign {
+    assert_eq!((&cleaned.foreign[..], cleaned.removal.files), (&foreign[..], 0));
+    for path in &held {
         assert_eq!(fs::read(path).unwrap(), b"mine");
     }
     assert!(!run.path.exists());
-    fs::remove_file(&foreign[0]).unwrap();
-    fs::remove_file(&foreign[1]).unwrap();
-    fs::remove_file(&foreign[2]).unwrap();
+    for path in &foreign {
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
     assert!(place.open().clean().unwrap().foreign.is_empty());
     assert!(!place.workspace().exists());
 }
