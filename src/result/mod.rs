@@ -10,6 +10,7 @@ mod document;
 mod endurance;
 pub mod flags;
 mod hardware;
+mod launch;
 pub mod mask;
 mod numbers;
 mod phase;
@@ -26,6 +27,7 @@ pub use document::{
 };
 pub use endurance::{Endurance, EnduranceLoss, EnduranceRounds};
 pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
+pub use launch::{Launch, LaunchFaults, LaunchFiles, LaunchStorage, LaunchWaits};
 pub use phase::{
     BlockLatency, BlockRequests, BlockTrace, Cache, ChangePoint, Curve, DeviceCounters, Drift, Engine, Evidence, Flush, Integrity, KernelMessage,
     Latency, Layout, Layouts, Level, Mismatch, MismatchRange, Overlap, Phase, Point, Series, SlowFile, Source, Stalls, Timeline, Waits, Window, Work,

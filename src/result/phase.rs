@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::capacity::Capacity;
 use super::document::Flag;
 use super::endurance::Endurance;
+use super::launch::Launch;
 use super::terms::{
     Answer, Between, Blame, BlockOp, BlockSpan, Call, CurveShape, Difference, KernelEvent, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof,
     RateChange, SecondRead, SourceKind, StartPoint, Verdict, Warmth,
@@ -76,7 +77,7 @@ pub struct Phase {
     /// For `block`: lines, stop rule, steady state.
     pub block: Option<Value>,
     /// For `launch`: program, sign of readiness, background, waits.
-    pub launch: Option<Value>,
+    pub launch: Option<Launch>,
     /// For `replay`: profile, mode, idle policy, lateness.
     pub replay: Option<Value>,
     /// For the reading of `capacity`: what the drive holds.
