@@ -15,6 +15,7 @@ pub mod drive;
 pub mod endurance;
 pub mod engine;
 pub mod error;
+pub mod launch;
 pub mod measure;
 pub mod path_text;
 pub mod platform;

@@ -97,15 +97,30 @@ pub fn on_drive_of(
     drop(Workspace::open_existing(system, directory)?);
     let drive = Drive::identify(host, system.files, directory)?;
     observer.on(Event::Notice(format!("checking {drive}")));
-    observer.on(Event::On(vec![Arc::new(Pulse::of(host, &drive))]));
-    let _lock = DriveLock::take(host, drive.lock_numbers())?;
-    document.drives = facts::drives(host, facts::space(system, &drive), &drive, "d0", "h0");
-    let counted = DriveCounters::open(host, &drive);
     // With fewer files open at once some are opened again.
     let _ = allow_many_open_files();
-    let bench = Bench { around, began_ns, drive: &drive, counted: &counted, device_start: device_start(around, &drive) };
-    let done = check(bench, document);
-    facts::after(host, &drive, "d0", &mut document.drives);
+    on_drive(&drive, around, began_ns, document, check)
+}
+
+/// Locks and describes a drive, does the work, and describes its wear again.
+///
+/// # Errors
+/// `Refused` when it is in use, and what the work answered.
+pub fn on_drive(
+    drive: &Drive,
+    around: Around<'_>,
+    began_ns: u64,
+    document: &mut Document,
+    work: impl FnOnce(Bench<'_>, &mut Document) -> Result<()>,
+) -> Result<()> {
+    let Around { system, host, observer, .. } = around;
+    observer.on(Event::On(vec![Arc::new(Pulse::of(host, drive))]));
+    let _lock = DriveLock::take(host, drive.lock_numbers())?;
+    document.drives = facts::drives(host, facts::space(system, drive), drive, "d0", "h0");
+    let counted = DriveCounters::open(host, drive);
+    let bench = Bench { around, began_ns, drive, counted: &counted, device_start: device_start(around, drive) };
+    let done = work(bench, document);
+    facts::after(host, drive, "d0", &mut document.drives);
     done
 }
 

@@ -34,9 +34,9 @@ pub fn run(args: Args) -> Outcome {
         keep: args.keep,
         max_write: args.max_write.map(|bytes| bytes.0),
         yes: args.checking.yes,
-        identify: args.checking.identify,
-        label: args.checking.label.clone(),
+        identify: args.checking.recording.identify,
+        label: args.checking.recording.label.clone(),
     };
     let cancel = signals::cancel_saying("stopping: what was written stays, so that the same command goes on with it (again to stop at once)")?;
-    args.checking.record(&cancel, |results, around, copysim| capacity::run::run(&args.directory, &options, results, around, copysim))
+    args.checking.recording.record(&cancel, |results, around, copysim| capacity::run::run(&args.directory, &options, results, around, copysim))
 }

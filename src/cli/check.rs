@@ -1,4 +1,4 @@
-//! What `capacity` and `endurance` have in common on the command line: options, and the way from the work to a record that is kept and shown.
+//! What `capacity`, `endurance` and `launch` have in common on the command line: options, and the way from the work to a record that is kept and shown.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,17 +14,25 @@ use crate::progress::Cancel;
 use crate::result::{Copysim, Document, store};
 use crate::scenario::run::Around;
 
+/// What a check has beside its record.
 #[derive(clap::Args)]
 pub struct Checking {
-    /// Your own name for this check
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub recording: Recording,
+}
+
+/// What becomes of a record.
+#[derive(clap::Args)]
+pub struct Recording {
+    /// Your own name for this measurement
     #[arg(long)]
     pub label: Option<String>,
     /// Keep host name, user name and home paths in the result
     #[arg(long)]
     pub identify: bool,
-    /// Do not ask
-    #[arg(long, short)]
-    pub yes: bool,
     /// Where results are kept [default: the user's data directory]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
@@ -35,7 +43,7 @@ pub struct Checking {
     showing: Showing,
 }
 
-impl Checking {
+impl Recording {
     /// Does the work, which gets the directory of results, and keeps and shows its record.
     pub fn record(self, cancel: &Arc<Cancel>, work: impl FnOnce(&Path, Around<'_>, Copysim) -> (Document, error::Result<()>)) -> Outcome {
         let results = match self.results {

@@ -31,9 +31,9 @@ pub fn run(args: Args) -> Outcome {
         size: args.size.map(|bytes| bytes.0),
         limits: Limits { max_write: args.max_write.map(|bytes| bytes.0), max_time: args.max_time },
         yes: args.checking.yes,
-        identify: args.checking.identify,
-        label: args.checking.label.clone(),
+        identify: args.checking.recording.identify,
+        label: args.checking.recording.label.clone(),
     };
     let cancel = signals::cancel()?;
-    args.checking.record(&cancel, |_, around, copysim| endurance::run::run(&args.directory, &options, around, copysim))
+    args.checking.recording.record(&cancel, |_, around, copysim| endurance::run::run(&args.directory, &options, around, copysim))
 }

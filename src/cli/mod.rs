@@ -8,6 +8,7 @@ mod corpus;
 mod drive;
 mod endurance;
 mod front;
+mod launch;
 mod list;
 mod man;
 mod options;
@@ -43,6 +44,8 @@ enum Command {
     Capacity(capacity::Args),
     /// Writes a drive over and over until a limit or the first loss: what it forgets, and when.
     Endurance(endurance::Args),
+    /// Measures how long a program takes to start: cold, from the drive, and warm, from memory.
+    Launch(launch::Args),
     /// Makes, digests and verifies corpora; takes the shape of a real folder.
     #[command(subcommand)]
     Corpus(corpus::Command),
@@ -75,8 +78,10 @@ pub fn main() -> u8 {
         }
     };
     // What reads and writes on drives may be held by one for as long as it likes.
-    let on_drives =
-        matches!(cli.command, Command::Scenario(_) | Command::Capacity(_) | Command::Endurance(_) | Command::Corpus(_) | Command::Clean(_));
+    let on_drives = matches!(
+        cli.command,
+        Command::Scenario(_) | Command::Capacity(_) | Command::Endurance(_) | Command::Launch(_) | Command::Corpus(_) | Command::Clean(_)
+    );
     if let Some(code) = on_drives.then(front::split_off).flatten() {
         return code;
     }
@@ -84,6 +89,7 @@ pub fn main() -> u8 {
         Command::Scenario(args) => scenario::run(args),
         Command::Capacity(args) => capacity::run(args),
         Command::Endurance(args) => endurance::run(args),
+        Command::Launch(args) => launch::run(args),
         Command::Corpus(command) => corpus::run(command),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),

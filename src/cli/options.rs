@@ -105,14 +105,25 @@ fn percent(text: &str) -> Result<u8, String> {
     number.parse().ok().filter(|&percent| percent <= 98).ok_or_else(|| "a share is between 0% and 98%".to_owned())
 }
 
+/// What the caches hold.
 #[derive(Clone, Copy, ValueEnum)]
-enum CacheArg {
+pub enum CacheArg {
     /// Empty: what you find after plugging in
     Cold,
     /// Full, as far as memory goes
     Warm,
     /// As they happen to be
     AsIs,
+}
+
+impl From<CacheArg> for Wanted {
+    fn from(cache: CacheArg) -> Self {
+        match cache {
+            CacheArg::Cold => Self::Cold,
+            CacheArg::Warm => Self::Warm,
+            CacheArg::AsIs => Self::AsIs,
+        }
+    }
 }
 
 /// How things are shown.
@@ -151,11 +162,7 @@ impl Measuring {
                 OrderArg::Manifest => Order::Manifest,
                 OrderArg::Readdir => Order::Readdir,
             },
-            cache: match self.cache {
-                CacheArg::Cold => Wanted::Cold,
-                CacheArg::Warm => Wanted::Warm,
-                CacheArg::AsIs => Wanted::AsIs,
-            },
+            cache: self.cache.into(),
             settle: self.settle,
             fill: self.fill,
             state: match self.state {

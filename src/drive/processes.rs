@@ -15,20 +15,25 @@ pub struct ProcessIo {
 }
 
 impl ProcessIo {
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads the text of `/proc/PID/io`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse::<u64>().ok());
         let cancelled = field("cancelled_write_bytes").unwrap_or(0);
         Some(Self { read_bytes: field("read_bytes")?, written_bytes: field("write_bytes")?.saturating_sub(cancelled) })
     }
 
-    fn since(self, earlier: Self) -> Self {
+    /// What was moved since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
         Self {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
             written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
         }
     }
 
-    fn plus(self, other: Self) -> Self {
+    /// Both added up.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
         Self { read_bytes: self.read_bytes.saturating_add(other.read_bytes), written_bytes: self.written_bytes.saturating_add(other.written_bytes) }
     }
 

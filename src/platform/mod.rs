@@ -2,6 +2,7 @@
 
 mod beneath;
 mod caches;
+mod children;
 mod clock;
 mod files;
 mod host;
@@ -14,6 +15,7 @@ mod tracefs;
 
 pub use beneath::empty_file;
 pub use caches::{Caches, OsCaches};
+pub use children::{End, Process, Spent, Start, Started, Told};
 pub use clock::{Clock, FakeClock, OsClock};
 pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, ignore_unsupported, is_unsupported, memory_file};
 pub use host::{Fact, Host, append, read_optional, read_text, umask, write_atomically};

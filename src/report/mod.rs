@@ -7,6 +7,7 @@ mod differences;
 mod endurance;
 mod format;
 mod group;
+mod launch;
 mod printable;
 mod reservations;
 mod tables;

@@ -70,7 +70,7 @@ fn run_row(group: &Group<'_>, run: u32, phase: &Phase) -> Vec<String> {
 }
 
 /// How the phase ended, if not well, and its flags, the gravest first. Notes are no marks: they leave the figure as it is.
-fn marks(phase: &Phase) -> String {
+pub(super) fn marks(phase: &Phase) -> String {
     let mut marks = Vec::new();
     match phase.status {
         PhaseStatus::Ok => {}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
-use super::{capacity, card, curve, endurance, reservations, tables, words};
+use super::{capacity, card, curve, endurance, launch, reservations, tables, words};
 use crate::result::{
     Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, MismatchRange, Phase, PhaseKind, PhaseStatus, Verdict, Warmth,
 };
@@ -23,7 +23,8 @@ pub(super) fn render(document: &Document) -> String {
     let mut opening = words::warnings(document, &groups);
     opening.extend(words::holds(document));
     let measured: Vec<&Group<'_>> = groups.iter().filter(|group| group.measures()).collect();
-    opening.extend(measured.iter().filter_map(|group| words::answer(group)));
+    opening.extend(launch::answers(&measured));
+    opening.extend(measured.iter().filter(|group| group.kind != PhaseKind::Launch).filter_map(|group| words::answer(group)));
     if opening.is_empty() {
         opening.push("Nothing was measured.".to_owned());
     }
@@ -31,7 +32,8 @@ pub(super) fn render(document: &Document) -> String {
     parts.push(facts(document));
     parts.extend(words::capacity(document).map(capacity::section));
     parts.extend(words::endurance(document).map(|found| endurance::section(document, found)));
-    for group in &measured {
+    parts.extend(launch::sections(&measured));
+    for group in measured.iter().filter(|group| group.kind != PhaseKind::Launch) {
         parts.extend(section(group));
     }
     parts.extend(differences(&measured));
@@ -68,6 +70,9 @@ fn facts(document: &Document) -> String {
                 fact("Link", brief);
             }
         }
+    }
+    if let Some(program) = launch::program(document) {
+        fact("Program", program);
     }
     let prepared: Vec<String> = preparations(document).collect();
     if !prepared.is_empty() {
@@ -231,7 +236,7 @@ fn section(group: &Group<'_>) -> Vec<String> {
 }
 
 /// The proofs, each with the worst verdict of all finished runs, then flush and coldness.
-fn evidence(group: &Group<'_>, typical: &Phase) -> Vec<String> {
+pub(super) fn evidence(group: &Group<'_>, typical: &Phase) -> Vec<String> {
     const COLUMN: usize = 28;
     let rank = |verdict: Verdict| match verdict {
         Verdict::Holds => 0,

@@ -36,6 +36,10 @@ registry! {
         "The time includes sleep. Keep the machine awake and measure again.";
     NOT_COLD = "not-cold", Invalid, "Part of the data came from this machine's memory instead of the drive",
         "The figure is partly that of memory. Run as root, so that caches can be dropped, or say --cache warm if that is what you want to know.";
+    FILES_IN_USE = "files-in-use", Weak, "Part of the program was in use and could not be brought out of memory",
+        "A program that runs already, or whose interpreter does, is found in memory in part: its first start after the machine's own takes longer. End it, and measure again.";
+    NOT_WARM = "not-warm", Weak, "A start that should have come from memory had to read from a drive",
+        "Memory is short, or the program reads something else each time. The second start is slower than it could be.";
     IMPOSSIBLE_RATE = "impossible-rate", Invalid, "The rate is higher than the drive's link can carry",
         "Something other than the drive answered: a cache, or blocks that were shared or left out.";
     CACHED_WRITE = "cached-write", Invalid, "Data were still in this machine's memory when the clock stopped",

@@ -34,9 +34,6 @@ pub struct Launch {
     /// What the program and all that it started moved, on whatever drives, by what the kernel booked to them.
     #[serde(default)]
     pub storage: Option<LaunchStorage>,
-    /// Processes that were seen; one that began and ended between two looks is missing.
-    #[serde(default)]
-    pub processes: Option<u64>,
     /// The program's exit code, where it had ended by itself; 128 and the signal's number where a signal ended it.
     #[serde(default)]
     pub exit_code: Option<i32>,
@@ -89,6 +86,9 @@ pub struct LaunchFiles {
     /// Their lengths, summed.
     #[serde(default)]
     pub bytes: u64,
+    /// The length of the program's own file.
+    #[serde(default)]
+    pub own_bytes: Option<u64>,
     /// Bytes of them in this machine's memory when the window opened; null where that could not be seen.
     #[serde(default)]
     pub resident_bytes: Option<u64>,

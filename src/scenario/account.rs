@@ -49,7 +49,7 @@ pub fn was_begun(document: &Document, outcome: &Result<()>) -> bool {
 }
 
 /// Whether a flag says that a figure is no measure of the drive.
-fn has_invalid(document: &Document) -> bool {
+pub(crate) fn has_invalid(document: &Document) -> bool {
     let of_phases = document.runs.iter().flat_map(|run| &run.phases).flat_map(|phase| &phase.flags);
     of_phases.chain(&document.flags).any(|flag| flag.severity == Severity::Invalid)
 }

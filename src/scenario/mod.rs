@@ -23,7 +23,7 @@ pub(crate) mod record;
 pub mod run;
 pub mod spec;
 pub mod stage;
-mod traced;
+pub(crate) mod traced;
 pub(crate) mod wall;
 pub mod window;
 mod witness;

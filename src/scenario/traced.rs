@@ -10,7 +10,7 @@ use crate::result::{Between, BlockLatency, BlockRequests, BlockTrace, Overlap, P
 const NOTICED_BYTES: u64 = 1_000_000;
 
 /// Puts into the phase what a trace found, or why it found nothing; a phase for which none was asked stays as it is. The counters of the drives are in it already.
-pub(super) fn record(watched: &Watched<'_>, timed: &Timed<'_>, phase: &mut Phase) {
+pub(crate) fn record(watched: &Watched<'_>, timed: &Timed<'_>, phase: &mut Phase) {
     let (Some(outcome), Some(reads)) = (&timed.trace, watched.traced) else { return };
     let between = match reads {
         Reads::Drive(_) => Between::Drives,

@@ -11,6 +11,7 @@ mod card;
 mod endurance;
 mod hostile;
 mod keeping;
+mod launch;
 mod material;
 mod measuring;
 mod person;

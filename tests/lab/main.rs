@@ -22,6 +22,7 @@ mod failures_hold;
 mod faults_hold;
 mod file_systems_hold;
 mod hangs_hold;
+mod launch_holds;
 mod link_holds;
 mod program;
 mod proofs_hold;

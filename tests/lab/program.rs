@@ -29,25 +29,34 @@ pub struct Order {
     results: Option<PathBuf>,
     /// What stands before the binary: a program that changes the user, or the view of the file systems.
     before: Vec<OsString>,
+    /// What stands at the very end: a program to start.
+    command: Vec<OsString>,
 }
 
 impl Order {
     /// A scenario on a directory: one run, a settling time of one second, no questions.
     pub fn new(scenario: &str, target: &Path) -> Self {
         let arguments = [OsStr::new("scenario"), OsStr::new(scenario), target.as_os_str()].map(OsStr::to_owned).into();
-        Self { arguments, results: None, before: Vec::new() }.with("--settle 1s --yes --color never")
+        Self { arguments, results: None, before: Vec::new(), command: Vec::new() }.with("--settle 1s --yes --color never")
     }
 
     /// A check of the capacity of the drive under a directory, without questions.
     pub fn capacity(target: &Path) -> Self {
         let arguments = [OsStr::new("capacity"), target.as_os_str()].map(OsStr::to_owned).into();
-        Self { arguments, results: None, before: Vec::new() }.with("--yes --color never")
+        Self { arguments, results: None, before: Vec::new(), command: Vec::new() }.with("--yes --color never")
     }
 
     /// An endurance test of the drive under a directory, without questions.
     pub fn endurance(target: &Path) -> Self {
         let arguments = [OsStr::new("endurance"), target.as_os_str()].map(OsStr::to_owned).into();
-        Self { arguments, results: None, before: Vec::new() }.with("--yes --color never")
+        Self { arguments, results: None, before: Vec::new(), command: Vec::new() }.with("--yes --color never")
+    }
+
+    /// The start of a program whose drive is that of a directory.
+    pub fn launch(target: &Path, command: &[&OsStr]) -> Self {
+        let arguments = [OsStr::new("launch"), target.as_os_str()].map(OsStr::to_owned).into();
+        let command = std::iter::once(OsStr::new("--")).chain(command.iter().copied()).map(OsStr::to_owned).collect();
+        Self { arguments, results: None, before: Vec::new(), command }.with("--settle 1s --color never")
     }
 
     /// More arguments, separated by blanks.
@@ -105,6 +114,7 @@ impl Order {
         line.extend(self.arguments.iter().cloned());
         let kept = self.results.clone().unwrap_or_else(|| results.path().join("kept"));
         line.extend(["--results".into(), kept.clone().into(), "--json".into(), json.clone().into()]);
+        line.extend(self.command.iter().cloned());
         let mut child = Command::new(&line[0]).args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let out = std::thread::spawn(move || {
