@@ -105,9 +105,11 @@ fn cold(seen: &Observed, found: &mut Conclusions) {
     let (verdict, because, flag) = match (seen.cache.data, drive) {
         (..) if seen.medium == Medium::Memory => (Verdict::Fails, "it lies in memory, which is no drive".to_owned(), Some(&flags::NOT_COLD)),
         (_, Some(counters)) if counters.read_bytes == 0 => (Verdict::Fails, "the drive served nothing".to_owned(), Some(&flags::NOT_COLD)),
-        (_, Some(counters)) if seen.program_io.is_some_and(|io| io.read_bytes == 0) => {
-            (Verdict::Fails, format!("{}, but nothing of it to this program", served_in_words(&counters)), Some(&flags::NOT_COLD))
-        }
+        (_, Some(counters)) if seen.program_io.is_some_and(|io| io.read_bytes == 0) => (
+            Verdict::Fails,
+            format!("{}, but nothing of it to this program: what it is made of was in use", served_in_words(&counters)),
+            Some(&flags::NOT_COLD),
+        ),
         (Warmth::Warm, _) => {
             let resident = seen.files.own_resident_bytes.unwrap_or(0);
             let of = seen.files.own_bytes.unwrap_or(0);

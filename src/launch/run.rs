@@ -64,7 +64,8 @@ pub fn run(options: &Options, around: Around<'_>, copysim: result::Copysim) -> (
     let (mut document, mut outcome) = bench::recorded(around, copysim, options.label.as_ref(), options.identify, |began_ns, document| {
         let Around { system, host, .. } = around;
         let program = Program::find(host, system.files, &options.command, &options.search_path)?;
-        let drive = Drive::identify(host, system.files, options.directory.as_deref().unwrap_or_else(|| program.directory()))?;
+        let directory = options.directory.as_deref().unwrap_or_else(|| program.directory());
+        let drive = Drive::identify(host, system.files, directory).map_err(|error| Error::Refused(error.to_string()))?;
         around.observer.on(Event::Notice(format!("measuring {drive}")));
         bench::on_drive(&drive, around, began_ns, document, |bench, document| {
             bench.describe(NAME, described(options, &program), document);

@@ -77,7 +77,8 @@ struct Course {
     ending: Ending,
     code: Option<i32>,
     look: Look,
-    own_io: Option<ProcessIo>,
+    /// What was moved for this process until the start, and until the sign.
+    own_io: [Option<ProcessIo>; 2],
     started: Option<Started>,
 }
 
@@ -128,8 +129,15 @@ impl Bed<'_> {
         })?;
         let course = course.ok_or_else(|| Error::Internal("the program was never started".to_owned()))?;
         let end = course.started.as_ref().map(|started| {
-            watched.observer.on(Event::Waits(format!("{}: ending {}", watched.title, self.program.line())));
+            if started.processes().iter().any(|process| !process.has_ended) {
+                watched.observer.on(Event::Waits(format!("{}: ending {}", watched.title, self.program.line())));
+            }
             started.end(GRACE)
+        });
+        // What its children moved is booked to this process once they have ended.
+        let program_io = course.look.io.or_else(|| match self.options.sign {
+            Sign::Exit => Some(own_io(watched.host)?.since(course.own_io[1]?)),
+            _ => None,
         });
         let last_lines = course.started.as_ref().map(|started| started.last_lines(LAST_LINES)).unwrap_or_default();
         if let Some(left) = end.as_ref().map(|end| &end.left).filter(|left| !left.is_empty()) {
@@ -140,9 +148,10 @@ impl Bed<'_> {
         let spent = end.map(|end| end.spent).filter(|_| self.options.sign == Sign::Exit);
         times(watched, &timed, self.began_ns, phase);
         traced::record(watched, &timed, phase);
-        self.record(&course, &caches, spent, phase);
+        self.record(&course, &caches, spent, program_io, phase);
         self.judge(watched, &course, &last_lines)?;
-        let seen = self.observed(watched, wanted, &timed, &course, caches, baseline_bytes_per_s);
+        let own_io = course.own_io[1].zip(course.own_io[0]).map(|(after, before)| after.since(before));
+        let seen = Observed { program_io, own_io, ..self.observed(watched, wanted, &timed, caches, baseline_bytes_per_s) };
         let conclusions = evidence::conclude(&seen);
         if let (Some(device), Some(foreign)) = (phase.device.get_mut(watched.target.id), conclusions.foreign_bytes) {
             device.foreign_bytes = Some(foreign);
@@ -172,7 +181,7 @@ impl Bed<'_> {
             }
             Err(error) => (Ending::NotStarted(error), None, Look::default(), None),
         };
-        let own_io = own_io(host).zip(own_before).map(|(after, before)| after.since(before));
+        let own_io = [own_before, own_io(host)];
         let mut calls = Calls::new(system.clock);
         let took_ns = system.clock.now_ns() - begun_ns;
         calls.add(Op::Command, took_ns);
@@ -228,7 +237,7 @@ impl Bed<'_> {
         }
     }
 
-    fn record(&self, course: &Course, caches: &Caches, spent: Option<Spent>, phase: &mut Phase) {
+    fn record(&self, course: &Course, caches: &Caches, spent: Option<Spent>, program_io: Option<ProcessIo>, phase: &mut Phase) {
         let ready_ns = match course.ending {
             Ending::Ready { at_ns } => Some(at_ns.saturating_sub(course.begun_ns)),
             _ => None,
@@ -246,7 +255,7 @@ impl Bed<'_> {
             faults: Some(LaunchFaults { minor: Some(minor_faults), major: Some(major_faults) }),
             user_ns: Some(user_ns),
             system_ns: Some(system_ns),
-            storage: course.look.io.map(|io| LaunchStorage { read_bytes: Some(io.read_bytes), written_bytes: Some(io.written_bytes) }),
+            storage: program_io.map(|io| LaunchStorage { read_bytes: Some(io.read_bytes), written_bytes: Some(io.written_bytes) }),
             exit_code: course.code,
             files: Some(caches.files.clone()),
         });
@@ -284,15 +293,8 @@ impl Bed<'_> {
         Err(Error::Internal(format!("{words}; it said: {last}")))
     }
 
-    fn observed(
-        &self,
-        watched: &Watched<'_>,
-        wanted: Wanted,
-        timed: &Timed<'_>,
-        course: &Course,
-        caches: Caches,
-        baseline_bytes_per_s: Option<u64>,
-    ) -> Observed {
+    /// What was seen of a start, but for what was moved for whom.
+    fn observed(&self, watched: &Watched<'_>, wanted: Wanted, timed: &Timed<'_>, caches: Caches, baseline_bytes_per_s: Option<u64>) -> Observed {
         let (moved, drive) = (timed.moved(), watched.target.drive);
         let undropped = caches.prepared.metadata != Warmth::Cold;
         Observed {
@@ -301,8 +303,8 @@ impl Bed<'_> {
             cache: caches.prepared,
             files: caches.files,
             counted: timed.target_counted().into_iter().flatten().collect(),
-            program_io: course.look.io,
-            own_io: course.own_io,
+            program_io: None,
+            own_io: None,
             others_io: moved.others,
             busiest: moved.busiest,
             baseline_bytes_per_s,

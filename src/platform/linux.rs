@@ -46,7 +46,7 @@ struct Cachestat {
     recently_evicted: u64,
 }
 
-/// Bytes of a file that are in the page cache, by `cachestat`, or by `mincore` on older kernels.
+/// Bytes of a file that are in the page cache, by `cachestat`, or by `mincore` on older kernels; `PermissionDenied` where the kernel does not tell this user.
 pub fn resident_bytes(fd: BorrowedFd<'_>, len: u64) -> io::Result<u64> {
     if len == 0 {
         return Ok(0);
@@ -59,7 +59,19 @@ pub fn resident_bytes(fd: BorrowedFd<'_>, len: u64) -> io::Result<u64> {
     if done == 0 {
         return Ok((answer.cache * page).min(len));
     }
-    resident_by_mincore(fd, len, page)
+    match io::Error::last_os_error() {
+        // Of a file that is another's newer kernels do not tell.
+        error if error.raw_os_error() == Some(libc::EPERM) => Err(error),
+        _ if may_ask_mincore(fd) => resident_by_mincore(fd, len, page),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// Whether `mincore` tells the truth: to those who neither own a file nor may write it, it says that all of it is in memory.
+fn may_ask_mincore(fd: BorrowedFd<'_>) -> bool {
+    let user = rustix::process::geteuid();
+    let owns = || rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_uid == user.as_raw());
+    user.is_root() || owns() || rustix::fs::access(format!("/proc/self/fd/{}", fd.as_raw_fd()), rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 fn resident_by_mincore(fd: BorrowedFd<'_>, len: u64, page: u64) -> io::Result<u64> {

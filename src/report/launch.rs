@@ -49,7 +49,7 @@ fn ready<'d>(group: &Group<'d>) -> Option<&'d Summary> {
 
 fn answer(starts: &[&Group<'_>]) -> Option<String> {
     let launch = starts.iter().flat_map(|group| &group.members).find_map(|(_, phase)| phase.launch.as_ref())?;
-    let program = launch.program.as_deref().map_or_else(|| "The program".to_owned(), printable);
+    let program = launch.program.as_deref().map_or_else(|| "The program".to_owned(), |program| printable(&brief(program)));
     let mut words = Vec::new();
     let counted: Vec<(&Group<'_>, &Summary)> = starts.iter().filter_map(|group| Some((*group, ready(group)?))).collect();
     if !counted.is_empty() {
@@ -101,6 +101,22 @@ fn uncounted(group: &Group<'_>, program: &str) -> Option<String> {
     Some(format!("{program} took {} {}, but that is no measure of the drive. {}", duration(took), printable(group.name), reasons.join(" ")))
 }
 
+/// A command line as it stands in a sentence: a long one is not said whole.
+fn brief(line: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut words = String::new();
+    for (index, word) in line.split(' ').enumerate() {
+        if index > 0 && words.chars().count() + word.chars().count() > LONGEST {
+            return words + " …";
+        }
+        if index > 0 {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    words
+}
+
 fn said(ns: f64) -> String {
     duration(ns.round() as u64)
 }
@@ -121,7 +137,8 @@ pub(super) fn sections(groups: &[&Group<'_>]) -> Vec<String> {
         for group in starts {
             let Some((run, typical)) = group.typical() else { continue };
             let title = printable(&group.title());
-            let meanwhile = tables::meanwhile(group.document, typical);
+            // Where all came from memory, the devices did nothing that matters.
+            let meanwhile = tables::meanwhile(group.document, typical).filter(|_| group.name != WARM);
             parts.extend(meanwhile.map(|text| format!("WHAT THE DEVICES DID MEANWHILE ({title}, run {run})\n{text}")));
             parts.push(format!("EVIDENCE ({title})\n{}", evidence(group, typical).join("\n")));
         }
@@ -140,6 +157,11 @@ fn ms(ns: u64) -> String {
     number(ns as f64 / NS_PER_MS)
 }
 
+/// What goes on when it is looked at is known by the kernel's clock, which goes by 10 ms.
+fn cpu_ms(ns: u64) -> String {
+    if ns == 0 { "<10".to_owned() } else { ms(ns) }
+}
+
 fn launch<T>(phase: &Phase, of: impl Fn(&Launch) -> Option<T>) -> Option<T> {
     phase.launch.as_ref().and_then(of)
 }
@@ -152,7 +174,7 @@ fn of_drive(group: &Group<'_>, phase: &Phase, of: fn(&crate::result::DeviceCount
 
 const FIGURES: [Figure; 6] = [
     Figure { head: "ready ms", of: |_, phase| launch(phase, |launch| launch.ready_ns), show: ms },
-    Figure { head: "CPU ms", of: |_, phase| launch(phase, |launch| Some(launch.user_ns?.saturating_add(launch.system_ns?))), show: ms },
+    Figure { head: "CPU ms", of: |_, phase| launch(phase, |launch| Some(launch.user_ns?.saturating_add(launch.system_ns?))), show: cpu_ms },
     Figure { head: "from drive", of: |group, phase| of_drive(group, phase, |device| device.read_bytes), show: |bytes| Bytes(bytes).to_string() },
     Figure { head: "reads", of: |group, phase| of_drive(group, phase, |device| device.reads), show: count },
     Figure { head: "major faults", of: |_, phase| launch(phase, |launch| launch.faults?.major), show: count },
@@ -202,16 +224,11 @@ fn starts_table(starts: &[&Group<'_>]) -> String {
     text
 }
 
-/// How many starts were longer than people bear.
+/// How many starts were longer than people bear; nothing where all were short.
 fn bearable(group: &Group<'_>) -> Option<String> {
     let all: Vec<&Launch> = group.members.iter().filter_map(|(_, phase)| phase.launch.as_ref()).filter(|launch| launch.ready_ns.is_some()).collect();
     let over = |limit: usize| all.iter().filter_map(|launch| launch.waits.get(limit)).map(|wait| wait.n).sum::<u64>();
-    let limits: Vec<String> = all
-        .first()?
-        .waits
-        .iter()
-        .enumerate()
-        .map(|(index, wait)| format!("{} over {}", over(index), duration(wait.over_ms.saturating_mul(1_000_000))))
-        .collect();
-    (!limits.is_empty()).then(|| format!("Of {} {} starts: {}", all.len(), printable(group.name), limits.join(", ")))
+    let limits = all.first()?.waits.iter().enumerate().map(|(index, wait)| (over(index), wait.over_ms)).filter(|(n, _)| *n > 0);
+    let limits: Vec<String> = limits.map(|(n, ms)| format!("{n} took over {}", duration(ms.saturating_mul(1_000_000)))).collect();
+    (!limits.is_empty()).then(|| format!("Of {} {} starts {}", all.len(), printable(group.name), limits.join(", ")))
 }
