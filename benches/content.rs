@@ -14,11 +14,12 @@ const PAIRS: usize = 21;
 /// The 97.5 % quantile of Student's t with 20 degrees of freedom.
 const T_QUANTILE: f64 = 2.086;
 
-const KINDS: [(&str, &str, &str); 7] = [
+const KINDS: [(&str, &str, &str); 8] = [
     ("random", "kind = 'random'", "a.bin"),
     ("jpeg", "kind = 'jpeg'", "a.jpg"),
     ("mp3", "kind = 'mp3'", "Artist/Album/01 Title.mp3"),
     ("text", "kind = 'text'", "a.js"),
+    ("program", "kind = 'program'", "a.so"),
     ("compressible 46 %", "kind = 'compressible'\ncompressible_percent = 46", "a.bin"),
     ("interleaved 4 KiB, 50 %", "kind = 'interleaved'\nzero_share_percent = 50\ninterleave = '4KiB'", "a.bin"),
     ("zero", "kind = 'zero'", "a.bin"),

@@ -6,7 +6,7 @@
     reason = "tests look at files from outside copysim, and end when something is wrong"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -98,6 +98,11 @@ fn built_in_corpora_have_the_counts_and_bytes_that_the_readme_promises() {
         ("compressible-46", 64, 4_000_000_000),
         ("compressible-67", 64, 4_000_000_000),
         ("small-files", 50_000, 600_000_000),
+        ("office-suite", 3_584, 600_000_000),
+        ("browser", 3_017, 350_000_000),
+        ("photo-editor", 3_622, 900_000_000),
+        ("game", 619, 1_600_000_000),
+        ("ide", 4_822, 900_000_000),
     ];
     assert_eq!(CORPORA.built_in.len(), expected.len());
     for (name, files, bytes) in expected {
@@ -132,9 +137,68 @@ fn small_files_are_mostly_between_half_and_sixteen_kilobytes_in_a_deep_tree() {
     assert!(depth >= Some(6), "{depth:?}");
 }
 
+const PROGRAM_TREES: [&str; 5] = ["office-suite", "browser", "photo-editor", "game", "ide"];
+
+#[test]
+fn every_part_of_a_program_tree_has_its_files_and_bytes_at_any_scale_in_the_order_of_all_paths() {
+    for (name, scale) in PROGRAM_TREES.into_iter().flat_map(|name| ["0.01%", "0.3%", "7%", "100%", "251%"].map(|scale| (name, scale))) {
+        let corpus = corpus(name, 2, scale.parse().unwrap(), &Environment::default()).unwrap();
+        let files: Vec<FileMeta> = corpus.files().unwrap().collect();
+        assert!(files.windows(2).all(|pair| pair[0].path.as_bytes() < pair[1].path.as_bytes()), "{name} at {scale}");
+        assert!((0..).zip(&files).all(|(ordinal, file)| file.ordinal == ordinal), "{name} at {scale}");
+        let folded: BTreeSet<String> = files.iter().map(|file| file.path.to_ascii_lowercase()).collect();
+        assert_eq!(folded.len(), files.len(), "{name} at {scale}: names collide where case is ignored");
+        let mut counted = 0;
+        for part in &corpus.spec.parts {
+            let own: Vec<&FileMeta> = files.iter().filter(|file| file.path.starts_with(&part.place())).collect();
+            let expected = part.scaled(corpus.scale());
+            assert_eq!((own.len() as u64, own.iter().map(|file| file.len).sum()), expected, "{name} at {scale}: {}", part.directory);
+            counted += own.len();
+        }
+        assert_eq!(counted, files.len());
+        assert_eq!((files.len() as u64, files.iter().map(|file| file.len).sum()), (corpus.file_count(), corpus.byte_count()));
+        assert!(scale != "100%" || files.iter().all(|file| file.len < 1_000_000_000), "{name}");
+    }
+}
+
+#[test]
+fn program_trees_have_the_directories_that_starts_look_into() {
+    for name in PROGRAM_TREES {
+        let corpus = corpus(name, 0, Scale::FULL, &Environment::default()).unwrap();
+        let files: Vec<FileMeta> = corpus.files().unwrap().collect();
+        for (directory, start) in
+            [("bin", "ELF"), ("lib", "ELF"), ("plugins", "ELF"), ("resources", ""), ("fonts", ""), ("config", ""), ("cache", ""), ("share", "")]
+        {
+            let below = files.iter().find(|file| file.path.starts_with(&format!("{directory}/"))).unwrap();
+            let mut bytes = [0; 4];
+            corpus.contents().unwrap().fill(&below.bytes(&corpus.key()), 0, &mut bytes);
+            assert_eq!(bytes[1..] == *b"ELF", start == "ELF", "{name}: {}", below.path);
+        }
+    }
+}
+
+/// Each file has the content of its own part: whatever looks at bytes goes by it.
+#[test]
+fn damage_across_the_parts_of_a_corpus_is_located() {
+    let made = Made::new("game", 0, "0.1%");
+    let files: Vec<_> = made.corpus.files().unwrap().collect();
+    let large = |directory: &str| files.iter().find(|file| file.path.starts_with(directory) && file.len > 12_000).unwrap();
+    let (program, archive) = (large("bin/"), large("resources/"));
+    let copy = made.copy();
+    let open = |file: &FileMeta| fs::OpenOptions::new().read(true).write(true).open(copy.path().join(&file.path)).unwrap();
+    let mut moved = [0; 4096];
+    open(program).read_exact_at(&mut moved, 4096).unwrap();
+    open(archive).write_all_at(&moved, 8192).unwrap();
+    let found = made.verify(copy.path());
+    let what: Vec<_> = found.differences.iter().map(|found| (&found.path, &found.kind, found.offset)).collect();
+    assert_eq!(what, [(&archive.path, &Kind::Elsewhere { file: program.path.clone(), offset: 4096 }, Some(8192))]);
+}
+
 #[test]
 fn a_corpus_on_a_drive_is_what_its_manifest_says() {
-    for (name, scale) in [("jpg", "0.2%"), ("mp3", "0.5%"), ("small-files", "1%"), ("mixed", "0.5%"), ("large-file", "0.1%")] {
+    for (name, scale) in
+        [("jpg", "0.2%"), ("mp3", "0.5%"), ("small-files", "1%"), ("mixed", "0.5%"), ("large-file", "0.1%"), ("browser", "1%"), ("game", "0.2%")]
+    {
         let made = Made::new(name, 3, scale);
         let found = files_below(&made.tree());
         let listed: BTreeMap<_, _> = made.corpus.files().unwrap().map(|file| (file.path, file.len)).collect();
@@ -351,13 +415,13 @@ fn a_scanned_folder_becomes_a_corpus_of_its_shape_without_its_names() {
     }
     std::os::unix::fs::symlink("nowhere", real.path().join("link")).unwrap();
     let (spec, remarks) = scan::scan(real.path(), "mine", &Cancel::default(), &mut |_| ()).unwrap();
-    assert_eq!((spec.files, spec.bytes), (8, sizes.iter().sum::<usize>() as u64));
+    assert_eq!(spec.scaled(Scale::FULL), (8, sizes.iter().sum::<usize>() as u64));
     assert_eq!(remarks, scan::Remarks { links: 1, ..Default::default() });
     let text = toml::to_string(&spec).unwrap();
     assert!(!text.contains("secret") && !text.contains("deep"));
     let made = Made::of(Corpus::new(copysim::corpus::spec::CorpusSpec::parse(&text).unwrap(), 0, Scale::FULL).unwrap());
     let found = files_below(&made.tree());
-    assert_eq!((found.len(), found.values().sum::<u64>()), (8, spec.bytes));
+    assert_eq!((found.len(), found.values().sum::<u64>()), (8, spec.scaled(Scale::FULL).1));
     let depth = |path: &str| path.matches('/').count();
     let mut depths: Vec<_> = found.keys().map(|path| depth(path)).collect();
     let mut expected: Vec<_> = places.iter().map(|path| depth(path)).collect();

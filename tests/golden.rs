@@ -44,6 +44,9 @@ macro_rules! golden {
 }
 
 golden! {
+    browser = "browser",
+        "59a837fa5480afd52a8eaf05b6fce05d9e2796f91320ca54fa496d95ecf8cfe8",
+        "7273b2694ab395e47724cbc4e70964cb3c02c9e382e1a1716fc787686536cafc";
     compressible_46 = "compressible-46",
         "5d690456129a4bac759c3be08c954661e09c85afd31ca55b06984a1b47fe9910",
         "4f3d9496c69caedea013c82dbc688e4ac1ae141a896c84289cd84e2bcc9ac99d";
@@ -53,6 +56,12 @@ golden! {
     compressible_8 = "compressible-8",
         "a8df9aaf23715ef0808d8ac08f31ded7e72a4909a81d3a545485fd21efdfeabc",
         "da83c9466f865e8b35fe09abcd72254118cb358a48b5e597d9f5e559670349f4";
+    game = "game",
+        "7d8c9f170e3337c7b9d1a5bd2dfbb575b4dda04ef1fbde15537751977b36db1b",
+        "8bdd4df4ed4320a489fd860f4f1385ad1bd33c5b94a6ab05077024fc1628f172";
+    ide = "ide",
+        "73d5ce12555607b9fdb04adb14efbdce3bcc8677b919b9872c71b2d491c025d0",
+        "5f98e0caab4f03ed4e6165531ed20c888bb6cc85da16da75c4fce9494d11be59";
     incompressible = "incompressible",
         "7606f661eb981e5a577221f3b1c76b67b5d07e634775f4f9d40cd739f5e52618",
         "fb2738c2eadf07e3ed85a68e4014f2aa7a53aabdb3d11542bcf3f28b647e8dea";
@@ -74,6 +83,12 @@ golden! {
     mp3 = "mp3",
         "55b4589c8b81514ac11a7ee4a23c0eef3958d4c7e86ab276b5bd57ef37b745b2",
         "a1d8112ee9c777c2fd063e54350084450cd1acad65082c73729f1429c7244562";
+    office_suite = "office-suite",
+        "c5d2726a6a12ab049edc04d494d115f67729294ec2ac0f38925935443de07dd6",
+        "bdd3357c3df7cc7950eef04498ee1def752e71093634cdb07d03af231dab8f4b";
+    photo_editor = "photo-editor",
+        "af168abc6e95c7cf56cec83b767967c89d9fe6034e02f4fd90f4f883e6ad13ab",
+        "3ca78fb8b14aa55a23e3950832fdee305b9dcf6683b5386153489b0882b2fd15";
     small_files = "small-files",
         "ebabd6c699f7c0796ce98891a510efdd7e4a08156a53b8b8824015f3efc3d8ec",
         "af1c0279fd80af461a02cba6786a5ee00330e36b887d5878c43dd2da709e8a36";

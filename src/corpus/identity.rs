@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::generate::FILES;
 use super::manifest::{Listed, Manifest, ManifestWriter, NAME};
+use super::spec::TreeSpec;
 use super::stream::{Make, hash_stream, with_stream};
 use super::{Corpus, catalogue};
 use crate::catalogue::Environment;
@@ -129,7 +130,7 @@ pub fn corpus_of(system: System<'_>, tree: &Path, claim: &Claim, environment: &E
 
 /// Whether a corpus's names tell its content: several built-in corpora share one shape.
 fn names_content(corpus: &Corpus) -> bool {
-    !matches!(&corpus.spec.tree, super::spec::TreeSpec::Numbered { prefix, .. } if prefix == "file-")
+    !corpus.spec.parts.iter().any(|part| matches!(&part.tree, TreeSpec::Numbered { prefix, .. } if prefix == "file-"))
 }
 
 /// Makes the manifest of a corpus without its files, in memory: so that a tree without one can be compared.

@@ -11,6 +11,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use super::parts::Contents;
 use super::{Corpus, FileMeta};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Files, Handle, Reader, Writer};
@@ -159,14 +160,14 @@ impl Manifest {
         let identity = identity.strip_prefix("corpus ").ok_or_else(|| broken("its second line names no corpus"))?;
         let corpus: Corpus = serde_json::from_str(identity).map_err(|error| broken(&error.to_string()))?;
         corpus.spec.check().map_err(|reason| broken(&reason))?;
-        let least = corpus.content()?.min_len();
+        let contents = corpus.contents()?;
         let first_file = lines.offset;
         let mut manifest = Self { corpus, root: Root::default().digest(), file, first_file };
-        manifest.root = manifest.check(files, least).during("read", Side::Source, name)?.map_err(|reason| broken(&reason))?;
+        manifest.root = manifest.check(files, &contents).during("read", Side::Source, name)?.map_err(|reason| broken(&reason))?;
         Ok(manifest)
     }
 
-    fn check(&self, files: &dyn Files, least: u64) -> io::Result<Result<blake3::Hash, String>> {
+    fn check(&self, files: &dyn Files, contents: &Contents) -> io::Result<Result<blake3::Hash, String>> {
         let mut root = Root::default();
         let (mut count, mut bytes) = (0_u64, 0_u64);
         let mut last = String::new();
@@ -176,7 +177,7 @@ impl Manifest {
             if last.as_bytes() >= file.meta.path.as_bytes() {
                 return Ok(Err(format!("{} is out of order", file.meta.path)));
             }
-            if file.meta.len < least {
+            if file.meta.len < contents.min_len(file.meta.ordinal) {
                 return Ok(Err(format!("{} is shorter than such a file can be", file.meta.path)));
             }
             root.add(&file);

@@ -11,6 +11,7 @@ pub mod identity;
 pub mod locate;
 pub mod manifest;
 pub mod marks;
+pub mod parts;
 pub mod random;
 mod reread;
 pub mod scan;
@@ -28,17 +29,12 @@ use serde::{Deserialize, Serialize};
 use crate::drive::names::corpus_name;
 use crate::error::{Error, Result};
 use crate::units::Scale;
-use content::{Content, FileBytes};
-use random::Choices;
-use sizes::Sizes;
+use content::FileBytes;
+use parts::Contents;
 use spec::CorpusSpec;
 
-/// 2020-01-01: the first file time. All times are even seconds, which FAT can store.
-const FIRST_TIME: i64 = 1_577_836_800;
 /// The most files of a corpus, at whatever scale.
 const MOST_FILES: u64 = 100_000_000;
-/// The files of a corpus were made over four years, in units of two seconds.
-const TIME_STEPS: u64 = 4 * 365 * 86_400 / 2;
 
 /// A corpus: spec, seed and scale. Equal values mean equal bytes on every machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,8 +114,8 @@ impl Corpus {
     ///
     /// # Errors
     /// `Refused` when the spec asks for something that there is not.
-    pub fn content(&self) -> Result<Box<dyn Content>> {
-        content::content(&self.spec.content).map_err(|reason| Error::Refused(format!("corpus {}: {reason}", self.spec.name)))
+    pub fn contents(&self) -> Result<Contents> {
+        Contents::new(&self.spec, self.scale()).map_err(|reason| Error::Refused(format!("corpus {}: {reason}", self.spec.name)))
     }
 
     /// Its files in manifest order, in constant memory.
@@ -127,23 +123,12 @@ impl Corpus {
     /// # Errors
     /// `Refused` when there are too few bytes for so many files of this content.
     pub fn files(&self) -> Result<impl Iterator<Item = FileMeta> + Send + '_> {
-        let refused = |reason| Error::Refused(format!("corpus {} at {} %: {reason}", self.spec.name, self.scale()));
-        let (files, bytes) = self.spec.scaled(self.scale());
-        let key = self.shape_key();
-        let sizes = Sizes::new(&self.spec.sizes, &key, files, bytes, self.content()?.min_len()).map_err(refused)?;
-        let mut times = Choices::new(&key, "times");
-        let paths = tree::paths(&self.spec.tree, &key, files);
-        Ok((0..).zip(paths.zip(sizes)).map(move |(ordinal, (path, len))| {
-            let start = |ordinal: u64| u64::try_from(u128::from(TIME_STEPS) * u128::from(ordinal) / u128::from(files)).unwrap_or(0);
-            let step = start(ordinal) + times.below((start(ordinal + 1) - start(ordinal)).max(1));
-            FileMeta { ordinal, path, len, mtime: FIRST_TIME + 2 * i64::try_from(step).unwrap_or(0) }
-        }))
-    }
-
-    /// Names, sizes and times depend on shape and seed, not on the name: corpora of one shape differ in content alone.
-    fn shape_key(&self) -> [u8; 32] {
-        let shape = serde_json::json!([self.spec.tree, self.spec.sizes, self.spec.files, self.spec.bytes, self.seed]);
-        blake3::derive_key("copysim corpus shape 1", shape.to_string().as_bytes())
+        let mut all = Vec::new();
+        for part in &self.spec.parts {
+            let refused = |reason: String| Error::Refused(format!("corpus {} at {} %: {}", self.spec.name, self.scale(), part.error(&reason)));
+            all.push(parts::files(part, self.seed, self.scale()).map_err(refused)?);
+        }
+        Ok((0..).zip(all.into_iter().flatten()).map(|(ordinal, file)| FileMeta { ordinal, ..file }))
     }
 }
 

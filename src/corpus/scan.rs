@@ -7,7 +7,7 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 use super::content::{ContentKind, ContentSpec};
-use super::spec::{CorpusSpec, SizesSpec, TreeSpec};
+use super::spec::{CorpusSpec, PartSpec, SizesSpec, TreeSpec};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Files, OsFiles};
 use crate::progress::Cancel;
@@ -138,11 +138,14 @@ pub fn scan(folder: &Path, name: &str, cancel: &Cancel, each: &mut dyn FnMut(u64
         version: 1,
         summary: format!("the shape of a folder of {}", files(seen)),
         noun: "files".to_owned(),
-        files: seen,
-        bytes,
-        sizes: SizesSpec::Quantiles(table),
-        tree: TreeSpec::Nested { directories, files: levels },
-        content: ContentSpec::of(ContentKind::Random),
+        parts: vec![PartSpec {
+            directory: String::new(),
+            files: seen,
+            bytes,
+            sizes: SizesSpec::Quantiles(table),
+            tree: TreeSpec::Nested { directories, files: levels },
+            content: ContentSpec::of(ContentKind::Random),
+        }],
     };
     // What was scanned is what can be read back: a folder that can't be described is refused here, not when it is used.
     let text = toml::to_string(&spec).map_err(|error| Error::Internal(error.to_string()))?;

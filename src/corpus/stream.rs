@@ -6,9 +6,9 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::content::Content;
 use super::digest::{Piece, Pieces};
 use super::manifest::Listed;
+use super::parts::Contents;
 use super::{Corpus, FileMeta};
 use crate::error::{Error, Result};
 use crate::platform::Clock;
@@ -122,7 +122,7 @@ pub fn with_stream<T>(
     clock: &dyn Clock,
     consume: impl FnOnce(&mut Stream<'_>) -> Result<T>,
 ) -> Result<T> {
-    let content = corpus.content()?;
+    let contents = corpus.contents()?;
     let key = corpus.key();
     let files = corpus.files()?;
     let spares = Spares::default();
@@ -130,8 +130,8 @@ pub fn with_stream<T>(
         let (send_ordered, ordered) = bounded(AHEAD);
         let (send_task, tasks) = bounded::<Task>(AHEAD);
         for _ in 0..threads.max(1) {
-            let (tasks, content, key) = (tasks.clone(), content.as_ref(), &key);
-            scope.spawn(move || make(&tasks, what, content, key));
+            let (tasks, contents, key) = (tasks.clone(), &contents, &key);
+            scope.spawn(move || make(&tasks, what, contents, key));
         }
         drop(tasks);
         let spares = &spares;
@@ -162,10 +162,10 @@ fn plan(files: impl Iterator<Item = FileMeta>, tasks: &Sender<Task>, ordered: &S
     }
 }
 
-fn make(tasks: &Receiver<Task>, what: Make, content: &dyn Content, key: &[u8; 32]) {
+fn make(tasks: &Receiver<Task>, what: Make, contents: &Contents, key: &[u8; 32]) {
     for Task { file, offset, mut buffer, len, done } in tasks {
         let data = &mut buffer[..len];
-        content.fill(&file.bytes(key), offset, data);
+        contents.fill(&file.bytes(key), offset, data);
         let digest = (what == Make::Digests).then(|| Piece::of(data, offset, file.len));
         // A consumer that went away needs no chunk.
         let _ = done.send(Chunk { file, offset, digest, buffer, len });

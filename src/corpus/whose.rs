@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::content::Content;
+use super::parts::Contents;
 use super::stream::CHUNK_BYTES;
 use super::{Corpus, FileMeta};
 use crate::error::Result;
@@ -51,7 +51,7 @@ struct Lost {
 /// Sectors that are looked for.
 pub struct Search<'a> {
     corpus: &'a Corpus,
-    content: Box<dyn Content>,
+    contents: Contents,
     key: [u8; 32],
     lost: Vec<Lost>,
     places: Vec<Option<Place>>,
@@ -64,12 +64,12 @@ impl<'a> Search<'a> {
     /// # Errors
     /// `Refused` when the corpus can't be made.
     pub fn new(corpus: &'a Corpus) -> Result<Self> {
-        Ok(Self { content: corpus.content()?, key: corpus.key(), corpus, lost: Vec::new(), places: Vec::new(), is_whole: true })
+        Ok(Self { contents: corpus.contents()?, key: corpus.key(), corpus, lost: Vec::new(), places: Vec::new(), is_whole: true })
     }
 
     /// Makes bytes of a file as they should be.
     pub fn fill(&self, file: &FileMeta, offset: u64, buffer: &mut [u8]) {
-        self.content.fill(&file.bytes(&self.key), offset, buffer);
+        self.contents.fill(&file.bytes(&self.key), offset, buffer);
     }
 
     /// Remembers a sector to look for, or the part of one with which a file ends; `None` when there are too many already.

@@ -65,7 +65,7 @@ fn has_room(system: System<'_>) -> bool {
 
 /// As much of a corpus as is copied.
 fn part_of(corpus: &Corpus) -> Result<Corpus> {
-    let full = corpus.spec.bytes.max(1);
+    let full = corpus.spec.scaled(Scale::FULL).1.max(1);
     let hundredths = u128::from(Scale::FULL.hundredths()) * u128::from(BYTES) / u128::from(full);
     let hundredths = u32::try_from(hundredths).unwrap_or(u32::MAX).clamp(1, corpus.scale().hundredths());
     Corpus::new(corpus.spec.clone(), corpus.seed, Scale::from_hundredths(hundredths))

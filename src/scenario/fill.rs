@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::corpus::Corpus;
 use crate::corpus::content::{ContentKind, ContentSpec};
-use crate::corpus::spec::{CorpusSpec, SizesSpec, TreeSpec};
+use crate::corpus::spec::{CorpusSpec, PartSpec, SizesSpec, TreeSpec};
 use crate::error::{Error, Result};
 use crate::platform::{Clock, Space};
 use crate::units::Scale;
@@ -46,11 +46,14 @@ pub fn fresh(bytes: u64, clock: &dyn Clock, scale: Scale) -> Result<Corpus> {
         version: 1,
         summary: "files of random data of about 1 GB".to_owned(),
         noun: "files".to_owned(),
-        files: bytes.div_ceil(FILE_BYTES).max(1),
-        bytes,
-        sizes: SizesSpec::Lognormal { sigma_hundredths: 0, least_bytes: 0 },
-        tree: TreeSpec::Numbered { prefix: "fill-".to_owned(), suffix: ".bin".to_owned() },
-        content: ContentSpec::of(ContentKind::Random),
+        parts: vec![PartSpec {
+            directory: String::new(),
+            files: bytes.div_ceil(FILE_BYTES).max(1),
+            bytes,
+            sizes: SizesSpec::Lognormal { sigma_hundredths: 0, least_bytes: 0 },
+            tree: TreeSpec::Numbered { prefix: "fill-".to_owned(), suffix: ".bin".to_owned() },
+            content: ContentSpec::of(ContentKind::Random),
+        }],
     };
     Corpus::new(spec, seed, scale)
 }

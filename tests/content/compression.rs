@@ -71,7 +71,7 @@ fn field_a10_pictures_and_songs_can_hardly_be_compressed() {
 
 #[test]
 fn text_compresses_like_source_code() {
-    for path in ["a.d.ts", "a.ts", "a.js", "a.json", "a.map", "a.css", "a.md", "LICENSE"] {
+    for path in ["a.d.ts", "a.ts", "a.js", "a.json", "a.map", "a.css", "a.md", "a.xml", "a.ini", "LICENSE"] {
         for len in [16_384, 65_536, 500_000] {
             let bytes = make("kind = 'text'", len, path, len);
             let left = 100.0 - saved(&bytes, bytes.len(), COMPRESSORS[1]);
@@ -80,9 +80,27 @@ fn text_compresses_like_source_code() {
     }
 }
 
+/// Of 17 libraries of Debian 12 (0.1 to 24 MB) `deflate -6` leaves 31 to 58 %, half of them 34 to 45 %, `deflate -1` 3 points more, `zstd -3` 1 point more.
+/// Of code alone 36 to 50 % are left, so that of small files it is more or, where zeros up to the next page count, less.
+#[test]
+fn programs_compress_like_programs() {
+    let of = |len, ordinal| make("kind = 'program'", ordinal, "lib/liba.so", len);
+    for (ordinal, len) in [200_000, 1_500_000, 6_000_000].into_iter().enumerate() {
+        let bytes = of(len, ordinal as u64);
+        for (compressor, least, most) in [(COMPRESSORS[0], 46.0, 53.0), (COMPRESSORS[1], 38.0, 43.0), (COMPRESSORS[5], 38.0, 44.0)] {
+            let left = 100.0 - saved(&bytes, bytes.len(), compressor);
+            assert!((least..most).contains(&left), "{len} by {}: {left:.1} %", compressor.0);
+        }
+    }
+    for len in [4_096, 20_000, 60_000] {
+        let left = 100.0 - saved(&of(len, 9), len as usize, COMPRESSORS[1]);
+        assert!((30.0..62.0).contains(&left), "{len}: {left:.1} %");
+    }
+}
+
 #[test]
 fn text_is_ascii_and_ends_with_a_newline() {
-    for path in ["a.d.ts", "a.ts", "a.js", "a.json", "a.map", "a.css", "a.md", "LICENSE"] {
+    for path in ["a.d.ts", "a.ts", "a.js", "a.json", "a.map", "a.css", "a.md", "a.xml", "a.ini", "LICENSE"] {
         for len in [1, 2, 100, 4095, 4096, 4097, 10_000] {
             let bytes = make("kind = 'text'", 1, path, len);
             assert!(bytes.iter().all(|&byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{path}");

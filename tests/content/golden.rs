@@ -11,7 +11,7 @@ fn files_have_the_digests_that_were_written_down() {
             line(&mut made, spec, path, ordinal, extra);
         }
     }
-    for path in ["a.d.ts", "a.ts", "a.json", "a.css", "a.md"] {
+    for path in ["a.d.ts", "a.ts", "a.json", "a.css", "a.md", "a.xml", "a.ini"] {
         line(&mut made, "kind = 'text'", path, 7, 20_000);
     }
     insta::assert_snapshot!(made);

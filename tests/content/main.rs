@@ -8,6 +8,7 @@ mod compression;
 mod golden;
 mod jpeg;
 mod mp3;
+mod program;
 mod reference;
 mod splits;
 mod unique;
@@ -18,7 +19,7 @@ use std::process::Command;
 use copysim::corpus::content::{Content, FileBytes, content, corpus_key};
 
 /// A spec of each kind and variant, with a path that suits it.
-const SPECS: [(&str, &str); 10] = [
+const SPECS: [(&str, &str); 11] = [
     ("kind = 'zero'", "zero.bin"),
     ("kind = 'random'", "random.bin"),
     ("kind = 'compressible'\ncompressible_percent = 46", "half.bin"),
@@ -29,6 +30,7 @@ const SPECS: [(&str, &str); 10] = [
     ("kind = 'mp3'", "Some Artist/An Album/07 A Title.mp3"),
     ("kind = 'text'", "src/index.js"),
     ("kind = 'text'", "dist/index.js.map"),
+    ("kind = 'program'", "lib/libmap-cache.so.5"),
 ];
 
 /// 2023-11-14 22:13:20 UTC.

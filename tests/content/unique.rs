@@ -19,6 +19,9 @@ fn field_a11_no_block_occurs_twice() {
         ("kind = 'text'", "a.map"),
         ("kind = 'text'", "a.css"),
         ("kind = 'text'", "a.md"),
+        ("kind = 'text'", "a.xml"),
+        ("kind = 'text'", "a.ini"),
+        ("kind = 'program'", "a.so"),
     ];
     for (spec, path) in kinds {
         let mut seen = HashMap::new();

@@ -3,10 +3,12 @@
 mod compressible;
 mod exif;
 mod id3;
+mod idioms;
 mod interleaved;
 mod jpeg;
 mod keystream;
 mod mp3;
+mod program;
 mod random;
 mod scan;
 mod text;
@@ -72,6 +74,8 @@ pub enum ContentKind {
     Interleaved,
     /// Text as source trees hold it, in the look of the file's extension.
     Text,
+    /// Executables and libraries as they compress, with the header of a 64-bit ELF file.
+    Program,
 }
 
 /// What files contain, as a corpus spec states it.
@@ -113,6 +117,7 @@ pub fn content(spec: &ContentSpec) -> Result<Box<dyn Content>, String> {
         ContentKind::Compressible => Box::new(compressible::Compressible::new(keys.compressible_percent()?)),
         ContentKind::Interleaved => Box::new(interleaved::Interleaved::new(keys.zero_share_percent()?, keys.interleave()?)),
         ContentKind::Text => Box::new(text::Text::new()),
+        ContentKind::Program => Box::new(program::Program::new()),
     };
     keys.none_left()?;
     Ok(content)
@@ -189,6 +194,7 @@ mod tests {
             "kind = 'zero'",
             "kind = 'random'",
             "kind = 'text'",
+            "kind = 'program'",
             "kind = 'compressible'\ncompressible_percent = 46",
             "kind = 'interleaved'\nzero_share_percent = 100\ninterleave = 'file'",
             "kind = 'interleaved'\nzero_share_percent = 0\ninterleave = '128KiB'",

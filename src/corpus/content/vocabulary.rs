@@ -36,7 +36,7 @@ pub(super) struct Vocabulary {
 }
 
 /// The looks, of which the first that has a file's extension is taken; the last takes all others.
-pub(super) const LOOKS: [Vocabulary; 7] = [
+pub(super) const LOOKS: [Vocabulary; 9] = [
     Vocabulary {
         extensions: &["d.ts", "d.mts", "d.cts"],
         opening: "// Type definitions\n",
@@ -157,6 +157,39 @@ pub(super) const LOOKS: [Vocabulary; 7] = [
             "}\n\n",
             "/* $W $w $w */\n",
             "  transition: $w 0.$ns ease, $w-$w 0.$ns;\n",
+        ],
+    },
+    Vocabulary {
+        extensions: &["xml", "xcu", "html"],
+        opening: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n",
+        lines: &[
+            "  <$w name=\"$l\">\n",
+            "  </$w>\n",
+            "    <$w>$l</$w>\n",
+            "    <$w>$n</$w>\n",
+            "    <$w $w=\"$n\" $w=\"$l\"/>\n",
+            "    <value name=\"$l\" type=\"$w\">$w $w $w</value>\n",
+            "    <property name=\"$l\" type=\"boolean\">true</property>\n",
+            "    <item id=\"$w.$w.$n\" $w=\"$w\"/>\n",
+            "    <!-- $W the $w of the $w $w. -->\n",
+            "    <description>$W $w the $w, $w $w.</description>\n",
+        ],
+    },
+    Vocabulary {
+        extensions: &["ini", "cfg", "conf"],
+        opening: "; Settings\n",
+        lines: &[
+            "\n[$W$W]\n",
+            "$l=$n\n",
+            "$l=true\n",
+            "$l=false\n",
+            "Position=0,0,$n,$n\n",
+            "IsEnabled=true\nIsVisible=true\n",
+            "$WPath=/usr/share/$w/$w.png\n",
+            "Show$W$W=true\n",
+            "Default$W=\"$w $w\"\n",
+            "shortcut.$w.$l=Ctrl+Shift+$n\n",
+            "; $W the $w of the $w.\n",
         ],
     },
     Vocabulary {

@@ -2,6 +2,8 @@
 
 mod albums;
 mod camera;
+mod hashed;
+mod named;
 mod names;
 mod nested;
 mod numbered;
@@ -20,6 +22,8 @@ pub fn paths<'a>(spec: &'a TreeSpec, key: &[u8; 32], files: u64) -> Paths<'a> {
         TreeSpec::Albums { songs_per_album, albums_per_artist } => Box::new(albums::paths(key, files, *songs_per_album, *albums_per_artist)),
         TreeSpec::Numbered { prefix, suffix } => Box::new(numbered::paths(prefix, suffix, files)),
         TreeSpec::Packages { files_per_package } => Box::new(packages::paths(key, files, *files_per_package)),
+        TreeSpec::Named { prefix, endings, files_per_folder } => Box::new(named::paths(key, files, prefix, endings, *files_per_folder)),
+        TreeSpec::Hashed { suffix } => Box::new(hashed::paths(key, files, suffix)),
         TreeSpec::Nested { directories, files: at_depth } => Box::new(nested::paths(directories, at_depth, files)),
     }
 }
@@ -46,6 +50,9 @@ mod tests {
             TreeSpec::Albums { songs_per_album: 12, albums_per_artist: 3 },
             TreeSpec::Numbered { prefix: "file-".into(), suffix: ".bin".into() },
             TreeSpec::Packages { files_per_package: 45 },
+            TreeSpec::Named { prefix: "lib".into(), endings: vec![".so".into(), ".so.5".into()], files_per_folder: None },
+            TreeSpec::Named { prefix: String::new(), endings: vec!["".into(), "-2.xml".into()], files_per_folder: Some(7) },
+            TreeSpec::Hashed { suffix: String::new() },
             TreeSpec::Nested { directories: vec![1, 4, 9, 2], files: vec![3, 50, 200, 7] },
         ]
     }

@@ -121,6 +121,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_word_of_programs_begins_with_another() {
+        assert!(CODE_WORDS.windows(2).all(|pair| !pair[1].starts_with(pair[0])));
+    }
+
+    #[test]
     fn word_lists_ascend_and_compose_in_order() {
         for list in [&ADJECTIVES[..], &NOUNS[..], &CODE_WORDS[..]] {
             assert!(list.windows(2).all(|pair| pair[0] < pair[1]));

@@ -28,7 +28,12 @@ pub fn scenario(data: &[u8]) {
 pub fn corpora() -> Vec<Vec<u8>> {
     let nested = "name = \"mine\"\nversion = 1\nsummary = \"\"\nfiles = 7\nbytes = 70000\nsizes = { quantiles = [0, 10, 4000] }\n\
                   tree = { nested = { directories = [1, 3], files = [2, 5] } }\ncontent = { kind = \"random\" }\n";
-    CORPORA.built_in.iter().map(|(_, text)| (*text).to_owned()).chain([nested.to_owned()]).map(String::into_bytes).collect()
+    let parts = "name = \"parts\"\nversion = 1\nsummary = \"\"\n\
+                 [[part]]\ndirectory = \"lib\"\nfiles = 70\nbytes = 70000\nsizes = { quantiles = [0, 10, 4000] }\n\
+                 tree = { named = { prefix = \"lib\", endings = [\".so\", \".so.5\"], files_per_folder = 9 } }\ncontent = { kind = \"program\" }\n\
+                 [[part]]\ndirectory = \"cache/entries\"\nfiles = 9\nbytes = 900\nsizes = { lognormal = { sigma_hundredths = 50, least_bytes = 3 } }\n\
+                 tree = { hashed = { suffix = \".bin\" } }\ncontent = { kind = \"text\" }\n";
+    CORPORA.built_in.iter().map(|(_, text)| (*text).to_owned()).chain([nested, parts].map(str::to_owned)).map(String::into_bytes).collect()
 }
 
 pub fn corpus(data: &[u8]) {
@@ -51,18 +56,18 @@ pub fn corpus(data: &[u8]) {
 /// All files have names of their own in order and below their directory, their lengths add up, and their bytes can be made.
 fn look(corpus: &Corpus) {
     assert!(is_corpus_name(OsStr::new(&corpus.id())), "{}", corpus.id());
-    let (key, content) = (corpus.key(), corpus.content().unwrap());
+    let (key, contents) = (corpus.key(), corpus.contents().unwrap());
     let (mut last, mut count, mut bytes) = (String::new(), 0, 0);
     let mut buffer = [0; 600];
     for file in corpus.files().unwrap() {
         assert!(last.as_bytes() < file.path.as_bytes(), "{last} {}", file.path);
         assert!(file.path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !file.path.contains(char::is_control), "{}", file.path);
-        assert!(file.len >= content.min_len());
+        assert!(file.len >= contents.min_len(file.ordinal));
         (count, bytes) = (count + 1, bytes + file.len);
         if count <= 2 {
             let part = &mut buffer[..file.len.min(600) as usize];
-            content.fill(&file.bytes(&key), 0, part);
-            content.fill(&file.bytes(&key), file.len - part.len() as u64, part);
+            contents.fill(&file.bytes(&key), 0, part);
+            contents.fill(&file.bytes(&key), file.len - part.len() as u64, part);
         }
         last = file.path;
     }
