@@ -2,8 +2,8 @@
 """Measures starts of programs by copysim and by hyperfine, in alternation: python3 benches/launch.py [--rounds 15] [--copysim FILE]
 
 The peer is hyperfine (https://github.com/sharkdp/hyperfine), which is what people use for this: `hyperfine --shell=none --runs 1 --prepare 'sync; echo 3 >
-/proc/sys/vm/drop_caches' COMMAND` for a cold start, the same without --prepare and with one start before for a warm one. A round makes one start by
-copysim, one by hyperfine, and one more by hyperfine, the control; every second round goes backwards. Both time one start of the same command from before it
+/proc/sys/vm/drop_caches' COMMAND` for a cold start, the same with one start before in place of the drop for a warm one. copysim waits until the drive has been idle
+for 200 ms, in which processors fall asleep too, which a small program feels: so hyperfine's preparation ends with a sleep of 200 ms. A round makes one start by copysim, one by hyperfine, and one more by hyperfine, the control; every second round goes backwards. Both time one start of the same command from before it
 is forked until it has ended.
 
 Said to be the same: where the ratio of the medians lies within the run-to-run spread of hyperfine against itself, which is the ratio of the ends of the
@@ -21,18 +21,28 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import peers
 
 COMMANDS = [["git", "--version"], ["python3", "-c", "import json"], ["cargo", "--version"]]
-DROP = "sync; echo 3 > /proc/sys/vm/drop_caches"
+PATIENCE_S = 300
+# Without a shell of its own hyperfine needs one for this.
+DROP = "sh -c 'sync; echo 3 > /proc/sys/vm/drop_caches; sleep 0.2'"
+REST = "sleep 0.2"
 
 
 def by_copysim(copysim, place, command, cold):
     record = place / "record.json"
     cache = "cold" if cold else "warm"
     line = [copysim, "launch", "--runs", "1", "--cache", cache, "--settle", "200ms", "--quiet", "--results", place / "results", "--json", record, "--", *command]
-    done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        # One drive is measured once at a time.
+        if "another copysim is" not in done.stderr or time.monotonic() > deadline:
+            break
+        time.sleep(0.5)
     if done.returncode != 0:
         raise peers.Refused(f"{' '.join(map(str, line))} ended with {done.returncode}: {done.stderr.strip()}")
     (run,) = json.loads(record.read_text())["runs"]
@@ -41,7 +51,7 @@ def by_copysim(copysim, place, command, cold):
 
 def by_hyperfine(place, command, cold):
     result = place / "hyperfine.json"
-    how = ["--prepare", DROP] if cold else ["--warmup", "1"]
+    how = ["--prepare", DROP] if cold else ["--warmup", "1", "--prepare", REST]
     words = " ".join(word if word.replace("-", "").isalnum() else f"'{word}'" for word in command)
     line = ["hyperfine", "--shell=none", "--runs", "1", *how, "--style", "none", "--export-json", result, words]
     done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

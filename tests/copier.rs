@@ -236,6 +236,10 @@ impl Clock for Meddling<'_> {
     fn sleep(&self, duration: std::time::Duration) {
         OS.clock.sleep(duration);
     }
+
+    fn work(&self, duration: std::time::Duration) {
+        OS.clock.work(duration);
+    }
 }
 
 /// Opening, looking, advising, asking, creating: two readings each. Then the first byte is read.

@@ -57,8 +57,8 @@ golden! {
         "a8df9aaf23715ef0808d8ac08f31ded7e72a4909a81d3a545485fd21efdfeabc",
         "da83c9466f865e8b35fe09abcd72254118cb358a48b5e597d9f5e559670349f4";
     game = "game",
-        "7d8c9f170e3337c7b9d1a5bd2dfbb575b4dda04ef1fbde15537751977b36db1b",
-        "8bdd4df4ed4320a489fd860f4f1385ad1bd33c5b94a6ab05077024fc1628f172";
+        "82171cce06f28c26a9fff5f1638980e3a9719357e3af5c324df33966ea1514dd",
+        "8b1162d253c1a5a380e7d8eefc98cfc3c43ca53cccc39b4f3ec1e7e16df70770";
     ide = "ide",
         "73d5ce12555607b9fdb04adb14efbdce3bcc8677b919b9872c71b2d491c025d0",
         "5f98e0caab4f03ed4e6165531ed20c888bb6cc85da16da75c4fce9494d11be59";
@@ -71,6 +71,9 @@ golden! {
     large_file = "large-file",
         "1ce200f26a1d06f3ded0842e7260b081b3f3964a98208b59ec89eed09f6f48b1",
         "5ea1a20c05640a14aaa747e8068d8192a51970c5d89f1d6d768a2584114d20c2";
+    mailbox = "mailbox",
+        "1757880ab7b57f62b3512b7ba1eeafca45898f7caf2e51fd829b634ce6e80a76",
+        "64fe24af658945ce41cef32df173aa7fa5c5cd6b4c9d8eff0e1c71601d2030ca";
     mixed = "mixed",
         "c779f6572620ae5c2946db3ef887ddb3acfa2daaa754726fbaf60f30d67c3674",
         "9589c19e085c320204198b314db5da0e8b093026b23ff3eedfe0888607add373";
@@ -89,6 +92,9 @@ golden! {
     photo_editor = "photo-editor",
         "af168abc6e95c7cf56cec83b767967c89d9fe6034e02f4fd90f4f883e6ad13ab",
         "3ca78fb8b14aa55a23e3950832fdee305b9dcf6683b5386153489b0882b2fd15";
+    pictures = "pictures",
+        "748f3d9f1088e89b4c50195d7d22c281a92f8eda17e29692079386c8e9e448fa",
+        "f05107c467477f8f46315e176204ce2274a38bc34dd4ff32118ad3648f172cda";
     small_files = "small-files",
         "ebabd6c699f7c0796ce98891a510efdd7e4a08156a53b8b8824015f3efc3d8ec",
         "af1c0279fd80af461a02cba6786a5ee00330e36b887d5878c43dd2da709e8a36";

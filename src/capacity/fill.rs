@@ -114,7 +114,7 @@ pub fn fill<'c>(plan: &Fill<'c>, filled: &mut Filled, open: &mut dyn FnMut()) ->
     let Filler { calls, files, bytes, first_done_ns, mut slowest, start_ns, .. } = state;
     slowest.sort_by(|a: &Slow, b| b.cmp(a));
     slowest.truncate(SLOWEST);
-    Copied { calls, thread_ns: clock.now_ns() - start_ns, files, bytes, first_done_ns, slowest, failure }
+    Copied { calls, thread_ns: clock.now_ns() - start_ns, files, bytes, first_done_ns, slowest, storage_read_bytes: None, failure }
 }
 
 struct Filler<'p, 'c> {

@@ -122,7 +122,7 @@ pub fn read<'c>(plan: &Reading<'c>, map: &mut Map, after: &mut dyn FnMut(&Map, u
     slowest.sort_by(|a, b| b.cmp(a));
     slowest.truncate(SLOWEST);
     let Reader { calls, files, bytes, .. } = reader;
-    Copied { calls, thread_ns: clock.now_ns() - start_ns, files, bytes, first_done_ns, slowest, failure }
+    Copied { calls, thread_ns: clock.now_ns() - start_ns, files, bytes, first_done_ns, slowest, storage_read_bytes: None, failure }
 }
 
 struct Reader<'p, 'c> {

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use super::{Outcome, output};
 use crate::error::{Context, Side};
 use crate::platform::write_atomically;
-use crate::report::{differences, render};
+use crate::report::{beside, differences, render};
 use crate::result::store;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Result files; of two it is also said in what they differ besides their figures
+    /// Result files; two are also set beside each other in one table, and it is said in what else they differ
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// text or json
@@ -31,6 +31,10 @@ pub fn run(args: &Args) -> Outcome {
         text.push_str(&render(document, &args.format)?);
     }
     if let ([first, second], "text") = (documents.as_slice(), args.format.as_str()) {
+        if let Some(table) = beside(first, second) {
+            text.push('\n');
+            text.push_str(&table);
+        }
         text.push('\n');
         text.push_str(&differences(first, second));
     }

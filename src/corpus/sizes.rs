@@ -19,7 +19,8 @@ impl<'a> Sizes<'a> {
     /// When there are too few bytes for so many files.
     pub fn new(spec: &'a SizesSpec, key: &[u8; 32], files: u64, bytes: u64, least: u64) -> Result<Self, String> {
         let least = match spec {
-            SizesSpec::Lognormal { least_bytes, .. } => least.max(*least_bytes),
+            // At a small scale the number of files is rounded up: what the spec wishes is met as far as the bytes suffice.
+            SizesSpec::Lognormal { least_bytes, .. } => least.max((*least_bytes).min(bytes / files.max(1))),
             SizesSpec::Quantiles(_) => least,
         };
         let reserved = least.checked_mul(files).filter(|&reserved| reserved <= bytes);
@@ -96,6 +97,13 @@ mod tests {
         for (quarter, expected) in [(10_000, 100_u64), (20_000, 200), (30_000, 300)] {
             assert!(sizes[quarter].abs_diff(expected) <= 12, "{} instead of {expected}", sizes[quarter]);
         }
+    }
+
+    #[test]
+    fn a_wish_for_larger_files_than_there_are_bytes_for_gives_equal_ones() {
+        let spec = SizesSpec::Lognormal { sigma_hundredths: 100, least_bytes: 4_000 };
+        let sizes: Vec<u64> = Sizes::new(&spec, &[0; 32], 3, 10_000, 0).unwrap().collect();
+        assert!(sizes.iter().sum::<u64>() == 10_000 && sizes.iter().all(|size| (3_333..3_335).contains(size)), "{sizes:?}");
     }
 
     #[test]

@@ -278,7 +278,8 @@ impl PartSpec {
 
     fn check(&self) -> Result<(), String> {
         let is_name = |name: &str| portable(name) && !name.starts_with('.') && !name.ends_with('.') && !name.is_empty();
-        if !self.directory.is_empty() && !(self.directory.split('/').all(is_name) && self.directory.len() <= 100) {
+        let is_path = self.directory.split('/').all(is_name) && self.directory.len() <= 100;
+        if !self.directory.is_empty() && !is_path {
             return Err("a directory is a relative path of letters, digits, dashes, underscores and dots, at most 100".to_owned());
         }
         if self.files == 0 || self.files > MOST_FILES {

@@ -316,6 +316,9 @@ mod tests {
         fn wall(&self) -> jiff::Timestamp {
             self.clock.wall()
         }
+        fn work(&self, duration: Duration) {
+            self.clock.work(duration);
+        }
         fn sleep(&self, duration: Duration) {
             self.clock.sleep(duration);
             let now = self.clock.now_ns();

@@ -606,6 +606,9 @@ impl crate::platform::Files for Replaced<'_> {
         fn rename(dir: &Handle, from: &Path, to: &Path) -> ();
         fn list(dir: &Handle, each: &mut dyn FnMut(crate::platform::Entry) -> io::Result<()>) -> ();
         fn advise_sequential(file: &Handle) -> ();
+        fn advise_random(file: &Handle) -> ();
+        fn map(file: &Handle, len: u64) -> crate::platform::Mapping;
+        fn fault(mapping: &crate::platform::Mapping, offset: u64, len: u64) -> ();
         fn advise_needed(file: &Handle, len: u64) -> ();
         fn start_writing(file: &Handle) -> ();
         fn evict(file: &Handle) -> ();

@@ -166,16 +166,17 @@ impl Bed<'_> {
         let Watched { system, host, .. } = *watched;
         let own_before = own_io(host);
         open();
-        let begun_ns = system.clock.now_ns();
+        let opened_ns = system.clock.now_ns();
         let started = Started::start(Start {
             file: &self.program.path,
             name: &self.program.name,
             arguments: &self.program.arguments,
             text: self.options.sign.text(),
         });
+        let begun_ns = started.as_ref().map_or(opened_ns, |started| started.begun_ns);
         let (ending, code, look, started) = match started {
             Ok(started) => {
-                let (ending, code) = self.await_sign(watched, lookout, &started, begun_ns);
+                let (ending, code) = self.await_sign(watched, lookout, &started);
                 let look = look::look(host, &started.processes(), clock_ticks_per_second());
                 (ending, code, look, Some(started))
             }
@@ -183,13 +184,14 @@ impl Bed<'_> {
         };
         let own_io = [own_before, own_io(host)];
         let mut calls = Calls::new(system.clock);
-        let took_ns = system.clock.now_ns() - begun_ns;
+        let took_ns = system.clock.now_ns() - opened_ns;
         calls.add(Op::Command, took_ns);
         *course = Some(Course { begun_ns, ending, code, look, own_io, started });
-        Copied { calls, thread_ns: took_ns, files: 0, bytes: 0, first_done_ns: None, slowest: Vec::new(), failure: None }
+        Copied { calls, thread_ns: took_ns, files: 0, bytes: 0, first_done_ns: None, slowest: Vec::new(), storage_read_bytes: None, failure: None }
     }
 
-    fn await_sign(&self, watched: &Watched<'_>, lookout: Option<&Lookout>, started: &Started, begun_ns: u64) -> (Ending, Option<i32>) {
+    fn await_sign(&self, watched: &Watched<'_>, lookout: Option<&Lookout>, started: &Started) -> (Ending, Option<i32>) {
+        let begun_ns = started.begun_ns;
         let Watched { system, host, cancel, .. } = *watched;
         let sign = &self.options.sign;
         let timeout_ns = u64::try_from(self.options.timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -258,6 +260,7 @@ impl Bed<'_> {
             storage: program_io.map(|io| LaunchStorage { read_bytes: Some(io.read_bytes), written_bytes: Some(io.written_bytes) }),
             exit_code: course.code,
             files: Some(caches.files.clone()),
+            ..Launch::default()
         });
         if let Some(ready_ns) = ready_ns {
             let mut histogram = Histogram::new();

@@ -33,6 +33,14 @@ pub enum Op {
     Generator,
     /// Waiting for a program that copies.
     Command,
+    /// One look for a file that is not there, or at one that is.
+    LookUp,
+    /// Mapping a file: part of faulting its pages in, but no fault.
+    Map,
+    /// Faulting in one page of a mapped file.
+    Fault,
+    /// Processor time that a played program thinks.
+    Think,
     /// Having nothing to do while others work.
     Idle,
 }
@@ -50,6 +58,9 @@ impl Op {
             Self::Fsync | Self::FlushAll | Self::Flushing => Call::Flush,
             Self::Generator => Call::Generator,
             Self::Command => Call::Command,
+            Self::LookUp => Call::LookUp,
+            Self::Map | Self::Fault => Call::Fault,
+            Self::Think => Call::Think,
             Self::Idle => Call::Idle,
         }
     }
@@ -64,7 +75,17 @@ impl Op {
             Self::Transfer => Some(LatencyOp::Transfer),
             Self::Close => Some(LatencyOp::Close),
             Self::Fsync => Some(LatencyOp::Fsync),
-            Self::Metadata | Self::Asking | Self::FlushAll | Self::Flushing | Self::Generator | Self::Command | Self::Idle => None,
+            Self::LookUp => Some(LatencyOp::LookUp),
+            Self::Fault => Some(LatencyOp::Fault),
+            Self::Metadata
+            | Self::Asking
+            | Self::FlushAll
+            | Self::Flushing
+            | Self::Generator
+            | Self::Command
+            | Self::Map
+            | Self::Think
+            | Self::Idle => None,
         }
     }
 }

@@ -99,6 +99,16 @@ impl Histogram {
         allowed.then(|| self.buckets.value_at_quantile(p).clamp(min, max))
     }
 
+    /// How many were longer than this, and about how long these were together, ns, to three digits.
+    #[must_use]
+    pub fn above(&self, limit_ns: u64) -> (u64, u64) {
+        let longer = self.buckets.iter_recorded().filter(|bucket| bucket.value_iterated_to() > limit_ns);
+        longer.fold((0, 0), |(n, sum), bucket| {
+            let here = bucket.count_at_value();
+            (n + here, sum + here.saturating_mul(bucket.value_iterated_to()))
+        })
+    }
+
     /// The distribution in the V2 encoding of HdrHistogram, base64.
     #[must_use]
     pub fn to_base64(&self) -> String {

@@ -5,17 +5,18 @@
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, Read};
-use std::os::unix::process::CommandExt;
+use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getsid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid};
 
+use super::spawn::spawn;
 use super::{Clock, Host, OsClock};
 
 /// What is kept of the end of a program's output.
@@ -97,6 +98,8 @@ struct Output {
 /// A program that was started.
 pub struct Started {
     id: Pid,
+    /// The moment before its start, ns of the monotonic clock.
+    pub begun_ns: u64,
     told: Receiver<Told>,
     output: Arc<Mutex<Output>>,
 }
@@ -110,35 +113,20 @@ impl Started {
         // Whoever loses its parent becomes a child of this process, however it was started.
         set_child_subreaper(Some(getpid()))?;
         let (reader, writer) = io::pipe()?;
-        let mut command = Command::new(start.file);
-        command.arg0(start.name).args(start.arguments).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        super::die_with_parent(&mut command);
-        // SAFETY: between fork and exec only one call without memory of its own is made, which is safe there.
-        unsafe {
-            command.pre_exec(|| match libc::setsid() {
-                -1 => Err(io::Error::last_os_error()),
-                _ => Ok(()),
-            });
-        }
-        let child = command.spawn()?;
-        // With it the writing ends of the pipe that are this process's own.
-        drop(command);
-        let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+        let nothing = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let (tells, told) = unbounded();
         let output = Arc::new(Mutex::new(Output::default()));
         let (kept, text, says) = (Arc::clone(&output), start.text.map(<[u8]>::to_vec), tells.clone());
-        let watched = (|| {
-            thread::Builder::new().name("end".to_owned()).spawn(move || tell_end(id, &tells))?;
-            thread::Builder::new().name("output".to_owned()).spawn(move || keep_output(reader, &kept, text.as_deref(), &says))
-        })();
-        let started = Self { id, told, output };
-        match watched {
-            Ok(_) => Ok(started),
-            Err(error) => {
-                started.end(Duration::ZERO);
-                Err(error)
-            }
-        }
+        // Who listens and waits is there before it is, so that it has the processors for itself.
+        thread::Builder::new().name("output".to_owned()).spawn(move || keep_output(reader, &kept, text.as_deref(), &says))?;
+        let (names, named) = bounded(1);
+        // Where nothing was started there is nothing to wait for.
+        thread::Builder::new().name("end".to_owned()).spawn(move || named.recv().map(|id| tell_end(id, &tells)))?;
+        let (id, begun_ns) = spawn(start.file, start.name, start.arguments, nothing.as_fd(), writer.as_fd())?;
+        let _ = names.send(id);
+        // What it says ends when it and all that it started have ended.
+        drop(writer);
+        Ok(Self { id, begun_ns, told, output })
     }
 
     /// The next that it tells, within a time.
@@ -351,7 +339,7 @@ fn look(host: &Host, id: u32) -> Option<(Process, i32)> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::process::Command;
 
     use super::*;
 
@@ -386,6 +374,25 @@ mod tests {
         }
         let missing = Start { file: Path::new("/no/such/program"), name: "x".as_ref(), arguments: &[], text: None };
         assert_eq!(Started::start(missing).err().unwrap().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn it_gets_its_name_no_input_no_blocked_signals_and_a_session_of_its_own() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let script = "cat; echo \"$0 $1 $COPYSIM_TEST\"; grep -h -E '^(SigBlk|SigIgn)' /proc/self/status; cut -d' ' -f6 /proc/$$/stat; echo $$";
+        let arguments = ["-c", script, "called so", "an argument"].map(OsString::from);
+        let started = Started::start(Start { file: Path::new("/bin/sh"), name: "sh".as_ref(), arguments: &arguments, text: None }).unwrap();
+        assert!(matches!(started.told(LONG), Some(Told::Ended { code: 0, .. })));
+        let lines = started.last_lines(9);
+        assert_eq!(lines[0].trim_end(), "called so an argument");
+        // In hexadecimal, bit 12 for SIGPIPE; what who started this test ignores stays ignored.
+        let sets: Vec<u64> = lines[1..3].iter().map(|line| u64::from_str_radix(line.split_whitespace().last().unwrap(), 16).unwrap()).collect();
+        assert_eq!((sets[0], sets[1] >> 12 & 1), (0, 0), "{lines:?}");
+        assert_eq!(lines[3], lines[4], "{lines:?}");
+        started.end(LONG);
+        let broken = Start { file: Path::new("/etc/passwd"), name: "x".as_ref(), arguments: &[], text: None };
+        assert_eq!(Started::start(broken).err().unwrap().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(Started::start(Start { name: OsStr::new("a\0b"), ..broken }).err().unwrap().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub trait Clock: Send + Sync {
     fn wall(&self) -> jiff::Timestamp;
     /// Waits.
     fn sleep(&self, duration: Duration);
+    /// Keeps the processor busy.
+    fn work(&self, duration: Duration);
 }
 
 /// The clocks of the operating system.
@@ -42,6 +44,13 @@ impl Clock for OsClock {
 
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
+    }
+
+    fn work(&self, duration: Duration) {
+        let until = self.now_ns().saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        while self.now_ns() < until {
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -92,6 +101,10 @@ impl Clock for FakeClock {
     }
 
     fn sleep(&self, duration: Duration) {
+        self.advance(duration);
+    }
+
+    fn work(&self, duration: Duration) {
         self.advance(duration);
     }
 }

@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::lock::{self, Locking};
+use super::mapping::Mapping;
 use super::{beneath, linux};
 
 /// An open file or directory.
@@ -138,6 +139,12 @@ pub trait Files: Send + Sync {
     fn list(&self, dir: &Handle, each: &mut dyn FnMut(Entry) -> io::Result<()>) -> io::Result<()>;
     /// Tells the system that a file will be read from start to end.
     fn advise_sequential(&self, file: &Handle) -> io::Result<()>;
+    /// Tells the system that a file will be read at random places: it then reads what it is asked for and nothing ahead.
+    fn advise_random(&self, file: &Handle) -> io::Result<()>;
+    /// Maps a file of this length, which is not 0, for reading at random places.
+    fn map(&self, file: &Handle, len: u64) -> io::Result<Mapping>;
+    /// Faults a part of a mapping in; the system reads it as one.
+    fn fault(&self, mapping: &Mapping, offset: u64, len: u64) -> io::Result<()>;
     /// Tells the system that the beginning of a file is about to be read: it starts to, and does not wait for it.
     fn advise_needed(&self, file: &Handle, len: u64) -> io::Result<()>;
     /// Lets the system begin to write a file's data to the drive, and does not wait for it (`sync_file_range`).
@@ -316,6 +323,18 @@ impl Files for OsFiles {
 
     fn advise_sequential(&self, file: &Handle) -> io::Result<()> {
         Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Sequential)?)
+    }
+
+    fn advise_random(&self, file: &Handle) -> io::Result<()> {
+        Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random)?)
+    }
+
+    fn map(&self, file: &Handle, len: u64) -> io::Result<Mapping> {
+        Mapping::new(file.as_fd(), len)
+    }
+
+    fn fault(&self, mapping: &Mapping, offset: u64, len: u64) -> io::Result<()> {
+        mapping.fault(offset, len)
     }
 
     fn advise_needed(&self, file: &Handle, len: u64) -> io::Result<()> {

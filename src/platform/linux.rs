@@ -343,15 +343,25 @@ impl Usage {
     }
 
     fn ask(who: libc::c_int) -> Self {
-        // SAFETY: an all-zero rusage is valid, and the call fills in the one that it is given; it cannot fail for these.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(who, &raw mut usage);
-            usage
-        };
+        let usage = usage_of(who);
         let ns = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000;
         Self { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
     }
+}
+
+fn usage_of(who: libc::c_int) -> libc::rusage {
+    // SAFETY: an all-zero rusage is valid, and the call fills in the one that it is given; it cannot fail for these.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(who, &raw mut usage);
+        usage
+    }
+}
+
+/// Bytes that the kernel has read from storage for the calling thread so far (`ru_inblock`, in units of 512); 0 on a kernel that does not count them.
+#[must_use]
+pub fn storage_read_by_thread() -> u64 {
+    u64::try_from(usage_of(libc::RUSAGE_THREAD).ru_inblock).unwrap_or(0) * 512
 }
 
 /// Has the kernel end a program when this one dies, by whatever means: nothing may go on writing to a drive that the next start cleans.

@@ -9,7 +9,10 @@ mod host;
 mod kernel_log;
 mod linux;
 mod lock;
+mod mapping;
+mod memory_group;
 mod programs;
+mod spawn;
 mod split;
 mod tracefs;
 
@@ -20,8 +23,10 @@ pub use clock::{Clock, FakeClock, OsClock};
 pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, ignore_unsupported, is_unsupported, memory_file};
 pub use host::{Fact, Host, append, read_optional, read_text, umask, write_atomically};
 pub use kernel_log::KernelLog;
-pub use linux::{Extent, Extents, Usage, allow_many_open_files, die_with_parent, leave_to_other_threads};
+pub use linux::{Extent, Extents, Usage, allow_many_open_files, die_with_parent, leave_to_other_threads, storage_read_by_thread};
 pub use lock::{Locking, NameLock, lock_name};
+pub use mapping::Mapping;
+pub use memory_group::{MemoryGroup, remove_memory_groups};
 pub use split::{Ended, Farewell, Split, Worker, split};
 pub use tracefs::{BlockEvent, BlockEvents, BlockFormat, BlockPoint, remove_left_over};
 

@@ -1,5 +1,6 @@
 //! Starts of a program: how long until it was ready, what of that the drive costs, and what drive, processor and memory had to do meanwhile.
 
+use super::feel;
 use super::format::{number, or_unknown, sentence, share};
 use super::group::Group;
 use super::printable::{printable, wrap};
@@ -15,14 +16,14 @@ const NS_PER_MS: f64 = 1e6;
 
 /// The groups of one scenario that are starts, in their order.
 fn scenarios<'g, 'd>(groups: &[&'g Group<'d>]) -> Vec<Vec<&'g Group<'d>>> {
-    let starts: Vec<&Group<'_>> = groups.iter().copied().filter(|group| group.kind == PhaseKind::Launch).collect();
+    let starts: Vec<&Group<'_>> = groups.iter().copied().filter(|group| group.kind == PhaseKind::Launch && !feel::is_played(group)).collect();
     let same = |a: &&Group<'_>, b: &&Group<'_>| (a.scenario, a.arm) == (b.scenario, b.arm);
     starts.chunk_by(same).map(<[_]>::to_vec).collect()
 }
 
 /// The program and its sign of readiness, for the list of facts.
 pub(super) fn program(document: &Document) -> Option<String> {
-    let launch = document.runs.iter().flat_map(|run| &run.phases).find_map(|phase| phase.launch.as_ref())?;
+    let launch = document.runs.iter().flat_map(|run| &run.phases).find_map(|phase| phase.launch.as_ref().filter(|launch| launch.shape.is_none()))?;
     let sign = launch.sign.as_deref().map_or_else(String::new, |sign| format!("; ready when {}", sign_in_words(sign)));
     Some(format!("{}{sign}", printable(launch.program.as_deref()?)))
 }

@@ -1,10 +1,12 @@
 //! Views of a record: each computed from the document alone, at any time, on any machine.
 
+mod beside;
 mod capacity;
 pub mod card;
 mod curve;
 mod differences;
 mod endurance;
+mod feel;
 mod format;
 mod group;
 mod launch;
@@ -14,6 +16,7 @@ mod tables;
 mod text;
 mod words;
 
+pub use beside::beside;
 pub use differences::differences;
 pub use printable::{printable, printable_json, wrap};
 

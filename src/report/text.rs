@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::format::{runs, sentence};
 use super::group::{Group, groups};
 use super::printable::{printable, wrap};
-use super::{capacity, card, curve, endurance, launch, reservations, tables, words};
+use super::{capacity, card, curve, endurance, feel, launch, reservations, tables, words};
 use crate::result::{
     Aftermath, Answer, Cache, Corpus, Document, Drive, DriveKind, Flush, Host, MismatchRange, Phase, PhaseKind, PhaseStatus, Verdict, Warmth,
 };
@@ -24,6 +24,7 @@ pub(super) fn render(document: &Document) -> String {
     opening.extend(words::holds(document));
     let measured: Vec<&Group<'_>> = groups.iter().filter(|group| group.measures()).collect();
     opening.extend(launch::answers(&measured));
+    opening.extend(feel::answer(&measured));
     opening.extend(measured.iter().filter(|group| group.kind != PhaseKind::Launch).filter_map(|group| words::answer(group)));
     if opening.is_empty() {
         opening.push("Nothing was measured.".to_owned());
@@ -33,6 +34,7 @@ pub(super) fn render(document: &Document) -> String {
     parts.extend(words::capacity(document).map(capacity::section));
     parts.extend(words::endurance(document).map(|found| endurance::section(document, found)));
     parts.extend(launch::sections(&measured));
+    parts.extend(feel::sections(&measured));
     for group in measured.iter().filter(|group| group.kind != PhaseKind::Launch) {
         parts.extend(section(group));
     }

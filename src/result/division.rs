@@ -42,11 +42,11 @@ pub fn division(phase: &Phase) -> Option<Division> {
     let opening = latency(LatencyOp::Open).min(call(Call::Open));
     let making = latency(LatencyOp::Create).min(call(Call::Open) - opening);
     let mut divided = Division {
-        source_ns: call(Call::Read).saturating_add(opening),
+        source_ns: [call(Call::Read), call(Call::Fault), call(Call::LookUp), opening].into_iter().fold(0, u64::saturating_add),
         target_ns: [call(Call::Write), making, call(Call::Close), call(Call::Metadata)].into_iter().fold(0, u64::saturating_add),
         both_ns: 0,
         flush_ns: call(Call::Flush),
-        machine_ns: time.outside_ns.saturating_add(call(Call::Generator)),
+        machine_ns: [time.outside_ns, call(Call::Generator), call(Call::Think)].into_iter().fold(0, u64::saturating_add),
         unknown_ns: call(Call::Open) - opening - making,
     };
     let kind = phase.source.map(|source| source.kind);

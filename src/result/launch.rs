@@ -1,5 +1,7 @@
 //! How the start of a program went: what was started, by which sign it was known to be ready, and what it took until then.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +42,45 @@ pub struct Launch {
     /// The program's own files as far as they are known before it is started: the executable, its interpreter and its libraries.
     #[serde(default)]
     pub files: Option<LaunchFiles>,
+    /// How much memory there was for it, where that was limited.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// Pages of files that had to be read again, because they had been put out of memory: `workingset_refault_file` of its control group.
+    #[serde(default)]
+    pub refaulted_pages: Option<u64>,
+    /// Of a played start, what it asks for by its steps.
+    #[serde(default)]
+    pub shape: Option<LaunchShape>,
+}
+
+/// What a start asks of a drive, in the figures in which recorded starts are published. Names and attributes are not in it: how many requests they take is the
+/// file system's affair.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LaunchShape {
+    /// Reads, page faults among them.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Page faults: reads of 4096 bytes.
+    pub faults: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Opens of names that are not there.
+    pub misses: u64,
+    /// Files opened.
+    pub opens: u64,
+    /// Reads and writes that are asked for while nothing else is.
+    pub alone: u64,
+    /// Reads and writes that begin where the one before of the same file, by the same thread, ended.
+    pub sequential: u64,
+    /// Reads and writes by size in bytes, of the sizes that are powers of two; other sizes are not listed.
+    pub by_size: BTreeMap<u64, u64>,
+    /// Processor time that it thinks, ns.
+    pub think_ns: u64,
 }
 
 /// How many waits were longer than a limit.

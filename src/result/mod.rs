@@ -27,7 +27,7 @@ pub use document::{
 };
 pub use endurance::{Endurance, EnduranceLoss, EnduranceRounds};
 pub use hardware::{Controller, Health, HealthReading, Mmc, Pcie, Queue, Sata, Usb};
-pub use launch::{Launch, LaunchFaults, LaunchFiles, LaunchStorage, LaunchWaits};
+pub use launch::{Launch, LaunchFaults, LaunchFiles, LaunchShape, LaunchStorage, LaunchWaits};
 pub use phase::{
     BlockLatency, BlockRequests, BlockTrace, Cache, ChangePoint, Curve, DeviceCounters, Drift, Engine, Evidence, Flush, Integrity, KernelMessage,
     Latency, Layout, Layouts, Level, Mismatch, MismatchRange, Overlap, Phase, Point, Series, SlowFile, Source, Stalls, Timeline, Waits, Window, Work,

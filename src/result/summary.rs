@@ -17,13 +17,13 @@ struct Metric {
 }
 
 const METRICS: [Metric; 7] = [
+    Metric { name: "ready_ns", better: Better::Lower, headline: true, of: |phase| Some(phase.launch.as_ref()?.ready_ns? as f64) },
     Metric { name: "durable_bytes_per_s", better: Better::Higher, headline: true, of: durable_bytes_per_s },
     Metric { name: "returned_bytes_per_s", better: Better::Higher, headline: false, of: returned_bytes_per_s },
     Metric { name: "files_per_s", better: Better::Higher, headline: false, of: files_per_s },
     Metric { name: "durable_ns", better: Better::Lower, headline: false, of: |phase| phase.window.durable_ns.map(|ns| ns as f64) },
     Metric { name: "returned_ns", better: Better::Lower, headline: false, of: |phase| phase.window.returned_ns.map(|ns| ns as f64) },
     Metric { name: "quiet_ns", better: Better::Lower, headline: false, of: |phase| phase.window.quiet_ns.map(|ns| ns as f64) },
-    Metric { name: "ready_ns", better: Better::Lower, headline: true, of: |phase| Some(phase.launch.as_ref()?.ready_ns? as f64) },
 ];
 
 /// The summary of a record. Phases that failed, were interrupted, carry an invalidating flag or lost data give no values; windows too short for a rate

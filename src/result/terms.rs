@@ -199,6 +199,12 @@ closed_set! {
         Generator = "generator",
         /// Waiting for another program that copies.
         Command = "command",
+        /// Looking for files that are not there, and at those that are.
+        LookUp = "look-up",
+        /// Faulting pages of mapped files in.
+        Fault = "fault",
+        /// Processor time that a played program thinks.
+        Think = "think",
         /// Nothing to do: before a thread got its first file, between files that were not handed out yet, and after its last until all had ended.
         Idle = "idle",
     }
@@ -221,6 +227,10 @@ closed_set! {
         Create = "create",
         /// Closing a file.
         Close = "close",
+        /// One look for a file that is not there, or at one that is.
+        LookUp = "look-up",
+        /// One page of a mapped file.
+        Fault = "fault",
         /// One file from open to close.
         File = "file",
         /// A program until it is ready.

@@ -22,9 +22,9 @@ pub(super) fn compare(plan: &Plan, document: &Document) -> Vec<result::Flag> {
     let [only] = plan.phases.as_slice() else { return Vec::new() };
     let phases = || document.runs.iter().flat_map(|run| &run.phases).filter(|phase| phase.status == PhaseStatus::Ok);
     let of_kind = |kind| phases().filter(move |phase| phase.kind == kind);
-    let durable: Vec<u64> = of_kind(only.kind).filter_map(|phase| phase.window.durable_ns).collect();
+    let durable: Vec<u64> = of_kind(only.kind()).filter_map(|phase| phase.window.durable_ns).collect();
     let mut flags = compare_runs(&durable);
-    let places: Vec<u64> = of_kind(only.kind).filter_map(|phase| phase.layout?.copy?.mean_place_bytes).collect();
+    let places: Vec<u64> = of_kind(only.kind()).filter_map(|phase| phase.layout?.copy?.mean_place_bytes).collect();
     flags.extend(compare_places(&places, plan.space.total_bytes));
     flags.extend(compare_control(&durable, of_kind(PhaseKind::Control).find_map(|phase| phase.window.durable_ns)));
     flags

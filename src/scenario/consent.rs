@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::events::{Event, Observer};
-use super::plan::Plan;
+use super::plan::{Plan, PlannedPhase};
 use super::stage::Note;
 use crate::corpus::content::{self, ContentKind, ContentSpec, FileBytes};
 use crate::drive::space::largest_scale_below;
@@ -27,7 +27,7 @@ const PROBE_TIME: Duration = Duration::from_secs(20);
 #[must_use]
 pub fn estimate_ns(plan: &Plan, rate: Note, staging_bytes: u64) -> u64 {
     let at_rate = |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(rate.durable_ns) / u128::from(rate.bytes.max(1))).unwrap_or(u64::MAX);
-    let timed: u64 = plan.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
+    let timed: u64 = plan.phases.iter().map(PlannedPhase::bytes).sum();
     // A drive that is copied to itself reads as much as it writes; comparing reads it once more.
     let passes = if plan.stages_on_target() { 2 } else { 1 } + u64::from(plan.options.verify);
     let settling = u64::try_from(plan.options.settle_time().as_nanos()).unwrap_or(u64::MAX).saturating_add(1_000_000_000);

@@ -1,6 +1,7 @@
 //! Scenarios: from the spec to the plan, from the plan to the record. `spec → plan → stage → run`, and events for those who watch.
 
 pub mod account;
+mod background;
 pub mod catalogue;
 pub mod ceiling;
 mod changed;
@@ -12,6 +13,7 @@ pub mod evidence;
 pub mod facts;
 pub mod fill;
 mod kept;
+pub mod launch;
 pub mod layout;
 pub mod memory;
 pub mod needs;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::fill;
 use super::options::{Options, State};
-use super::plan::{Plan, PlannedPhase, Source};
+use super::plan::{Plan, PlannedLaunch, PlannedPhase, PlannedWork, Source};
 use super::spec::Role;
 use crate::corpus::Corpus;
 use crate::drive::space::{Need, Room};
@@ -12,6 +12,7 @@ use crate::drive::{Drive, Workspace};
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, System};
 use crate::units::{Bytes, Scale};
+use crate::workload::launch::{Play, shape};
 
 impl Plan {
     pub(super) fn check_limits(&self) -> Result<()> {
@@ -33,14 +34,14 @@ impl Plan {
     /// Whether corpora lie on the target itself.
     #[must_use]
     pub fn stages_on_target(&self) -> bool {
-        self.staged_on(Role::Target).next().is_some()
+        !self.staged_on(Role::Target).is_empty()
     }
 
-    /// Bytes that are written to the target in all, staging included, if no corpus is there yet.
+    /// Bytes that are written to the target in all, staging included, if no corpus is there yet. How much is copied while a program starts is not known before.
     #[must_use]
     pub fn bytes_to_write(&self) -> u64 {
-        let timed: u64 = self.phases.iter().map(|phase| phase.corpus.byte_count()).sum();
-        let staged: u64 = self.staged_on(Role::Target).map(|phase| phase.corpus.byte_count()).sum();
+        let timed: u64 = self.phases.iter().map(PlannedPhase::bytes_written).sum();
+        let staged: u64 = self.staged_on(Role::Target).iter().map(|corpus| corpus.byte_count()).sum();
         let repeated = u64::from(self.runs) + u64::from(self.options.control);
         timed * repeated + staged + self.bytes_to_prepare(staged)
     }
@@ -53,15 +54,23 @@ impl Plan {
         fills + dirties
     }
 
-    fn staged_on(&self, role: Role) -> impl Iterator<Item = &PlannedPhase> {
-        self.phases.iter().filter(move |phase| phase.from == Some(role))
+    /// The corpora that must be there on a drive, each once.
+    #[must_use]
+    pub fn staged_on(&self, role: Role) -> Vec<&Corpus> {
+        let mut staged: Vec<&Corpus> = Vec::new();
+        for (_, corpus) in self.phases.iter().flat_map(PlannedPhase::staged).filter(|(on, _)| *on == role) {
+            if !staged.contains(&corpus) {
+                staged.push(corpus);
+            }
+        }
+        staged
     }
 
     /// What the target must hold at its fullest when the corpora whose ids are `present` are there already.
     #[must_use]
     pub fn target_need(&self, present: &[String]) -> Need {
-        let phases = self.phases.iter().map(|phase| need(&phase.corpus));
-        let staged = self.staged_on(Role::Target).filter(|phase| !present.contains(&phase.corpus.id())).map(|phase| need(&phase.corpus));
+        let phases = self.phases.iter().map(PlannedPhase::need);
+        let staged = self.staged_on(Role::Target).into_iter().filter(|corpus| !present.contains(&corpus.id())).map(need);
         // One copy exists at a time, unless each of the last run stays; corpora stay.
         let most =
             |a: Need, b: Need| Need { bytes: a.bytes.max(b.bytes), inodes: a.inodes.max(b.inodes), largest_file: a.largest_file.max(b.largest_file) };
@@ -72,7 +81,7 @@ impl Plan {
     /// What the source directory must hold in addition.
     #[must_use]
     pub fn source_need(&self, present: &[String]) -> Need {
-        let staged = self.staged_on(Role::Source).filter(|phase| !present.contains(&phase.corpus.id())).map(|phase| need(&phase.corpus));
+        let staged = self.staged_on(Role::Source).into_iter().filter(|corpus| !present.contains(&corpus.id())).map(need);
         staged.fold(Need::default(), add)
     }
 
@@ -93,10 +102,7 @@ impl Plan {
     /// # Errors
     /// `Refused` where the corpora can't be made at it.
     pub fn at(&self, scale: Scale) -> Result<Self> {
-        let phases = self.phases.iter().map(|phase| {
-            let corpus = Corpus::new(phase.corpus.spec.clone(), phase.corpus.seed, scale)?;
-            Ok(PlannedPhase { corpus, ..phase.clone() })
-        });
+        let phases = self.phases.iter().map(|phase| self.phase_at(phase, scale));
         Ok(Self {
             scenario: self.scenario.clone(),
             spec_digest: self.spec_digest,
@@ -109,6 +115,62 @@ impl Plan {
             fill_percent: self.fill_percent,
             space: self.space,
         })
+    }
+}
+
+impl Plan {
+    /// A phase of this plan at another scale.
+    fn phase_at(&self, phase: &PlannedPhase, scale: Scale) -> Result<PlannedPhase> {
+        let corpus = Corpus::new(phase.corpus.spec.clone(), phase.corpus.seed, scale)?;
+        let PlannedWork::Launch(launch) = &phase.work else {
+            return Ok(PlannedPhase { corpus, ..phase.clone() });
+        };
+        let play = Play::new(&launch.steps, &corpus)?;
+        // The same share of what goes on meanwhile.
+        let part = |during: &Corpus| {
+            let hundredths = u64::from(during.scale().hundredths()) * u64::from(scale.hundredths()) / u64::from(self.options.scale.hundredths());
+            Scale::from_hundredths(u32::try_from(hundredths).unwrap_or(u32::MAX).max(1))
+        };
+        let during = launch.during.as_ref().map(|during| Corpus::new(during.spec.clone(), during.seed, part(during))).transpose()?;
+        let otherwise = launch.otherwise.iter().map(|phase| self.phase_at(phase, scale)).collect::<Result<_>>()?;
+        let launch = PlannedLaunch { play, during, otherwise, ..launch.as_ref().clone() };
+        Ok(PlannedPhase { name: phase.name.clone(), corpus, work: PlannedWork::Launch(Box::new(launch)) })
+    }
+}
+
+impl PlannedPhase {
+    /// Bytes that it writes to the target, once; without what goes on meanwhile.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        match &self.work {
+            PlannedWork::Copy(_) | PlannedWork::Fill => self.corpus.byte_count(),
+            PlannedWork::Launch(launch) => launch.play.written().iter().map(|(_, len)| len).sum(),
+        }
+    }
+
+    /// Bytes that it works on, once: what tells how long it takes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match &self.work {
+            PlannedWork::Copy(_) | PlannedWork::Fill => self.corpus.byte_count(),
+            PlannedWork::Launch(launch) => {
+                let shape = shape(&launch.play);
+                shape.read_bytes + shape.written_bytes
+            }
+        }
+    }
+
+    /// What it takes on the target while it is under way.
+    fn need(&self) -> Need {
+        match &self.work {
+            PlannedWork::Copy(_) | PlannedWork::Fill => need(&self.corpus),
+            PlannedWork::Launch(launch) => {
+                let written = launch.play.written();
+                let largest_file = written.iter().map(|(_, len)| *len).max().unwrap_or(0);
+                let own = Need { bytes: self.bytes_written(), inodes: written.len() as u64 + 16, largest_file };
+                launch.during.iter().map(need).fold(own, add)
+            }
+        }
     }
 }
 

@@ -2,17 +2,18 @@
 
 use super::fill;
 use super::options::State;
-use super::plan::{Plan, Source};
-use super::spec::Role;
+use super::plan::{Plan, PlannedLaunch, PlannedPhase, Source};
+use super::spec::{Role, Start};
 use crate::drive::workspace::NAME as WORKSPACE;
-use crate::units::{Bytes, files};
+use crate::units::{Bytes, count, files};
+use crate::workload::launch::shape;
 
 impl Plan {
     /// The plan for a person to read.
     #[must_use]
     pub fn text(&self) -> String {
         let mut lines = vec![format!("{}: {}", self.scenario.name, self.scenario.summary), format!("  measures    {}", self.target_drive)];
-        let copies = self.phases.iter().any(|phase| phase.from.is_some());
+        let copies = self.phases.iter().any(|phase| phase.copied_from().is_some());
         if copies {
             lines.push(format!("  copies from {}", self.source_phrase()));
         }
@@ -22,16 +23,14 @@ impl Plan {
             step += 1;
             lines.push(format!("  {step:>2}. {text}"));
         };
-        for phase in &self.phases {
-            let corpus = &phase.corpus;
-            let size = format!("{}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
-            let place = match (&self.source, phase.from) {
-                (_, None) => None,
-                (_, Some(Role::Target)) | (Source::Target, _) => Some(workspace.clone()),
-                (Source::Directory(path, _) | Source::Memory(path), Some(Role::Source)) => Some(path.join(WORKSPACE)),
-                (Source::Generated, Some(Role::Source)) => None,
-            };
-            if let Some(place) = place {
+        for role in [Role::Source, Role::Target] {
+            for corpus in self.staged_on(role) {
+                let size = format!("{}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
+                let place = match (&self.source, role) {
+                    (_, Role::Target) | (Source::Target, _) => workspace.clone(),
+                    (Source::Directory(path, _) | Source::Memory(path), Role::Source) => path.join(WORKSPACE),
+                    (Source::Generated, Role::Source) => continue,
+                };
                 add(format!("make {} ({size}) in {}, or reuse it", corpus.id(), place.join("corpora").display()));
             }
         }
@@ -43,7 +42,7 @@ impl Plan {
             crate::cache::evict::Wanted::Warm => "read the source into the cache",
             crate::cache::evict::Wanted::AsIs => "leave caches as they are",
         };
-        let staged: u64 = self.phases.iter().filter(|phase| phase.from == Some(Role::Target)).map(|phase| phase.corpus.byte_count()).sum();
+        let staged: u64 = self.staged_on(Role::Target).iter().map(|corpus| corpus.byte_count()).sum();
         if self.options.state == State::Dirty {
             add("write all of the free space once, and remove what was written".to_owned());
         }
@@ -56,7 +55,11 @@ impl Plan {
         let traced = if self.options.block_trace { " and traced" } else { "" };
         for run in 1..=self.runs {
             for phase in &self.phases {
-                let (work, cache) = if phase.from.is_some() { ("copy", format!("{cache}, ")) } else { ("write", String::new()) };
+                if let Some(launch) = phase.launch() {
+                    add(launched(run, phase, launch, &settle.to_string(), traced));
+                    continue;
+                }
+                let (work, cache) = if phase.copied_from().is_some() { ("copy", format!("{cache}, ")) } else { ("write", String::new()) };
                 add(format!(
                     "run {run}: {trim}flush, {cache}wait until idle for {settle}; then, timed{traced}: {work} {} ({}) to {}, and flush",
                     phase.corpus.id(),
@@ -82,4 +85,23 @@ impl Plan {
         text.push('\n');
         text
     }
+}
+
+/// A start as a step of the plan.
+fn launched(run: u32, phase: &PlannedPhase, launch: &PlannedLaunch, settle: &str, traced: &str) -> String {
+    let shape = shape(&launch.play);
+    let before = match launch.start {
+        Start::Cold => "drop caches",
+        Start::Second => "play the start once",
+    };
+    let during = launch.during.as_ref().map_or_else(String::new, |corpus| format!(" while {} is copied on the drive over and over", corpus.id()));
+    format!(
+        "run {run}: {before}, wait until idle for {settle}; then, timed{traced}: play the start of {} in {} steps ({} reads of {}, {} writes of {}){during}",
+        phase.corpus.id(),
+        launch.play.steps.len(),
+        count(shape.reads),
+        Bytes(shape.read_bytes),
+        count(shape.writes),
+        Bytes(shape.written_bytes)
+    )
 }

@@ -8,7 +8,7 @@ use super::fill;
 use super::memory;
 use super::needs::need;
 use super::options::{Options, State};
-use super::spec::{CopySpec, FILL_PERCENT, FillSpec, PhaseSpec, Role, ScenarioSpec};
+use super::spec::{CopySpec, FILL_PERCENT, FillSpec, LaunchSpec, PhaseSpec, Role, ScenarioSpec, Start};
 use crate::catalogue::{Environment, Found, is_path};
 use crate::corpus::Corpus;
 use crate::corpus::catalogue::corpus;
@@ -17,7 +17,9 @@ use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
 use crate::platform::{Host, Space, System};
 use crate::result::PhaseKind;
+use crate::units::Scale;
 use crate::workload::copy::Order;
+use crate::workload::launch::{Play, StepSpec};
 
 /// A corpus is staged in memory when it takes at most this share of what is available: the copy's own pages need room too.
 const MEMORY_SHARE_PERCENT: u64 = 50;
@@ -46,17 +48,87 @@ pub struct Plan {
     pub space: Space,
 }
 
-/// One timed piece of work: a tree is brought to the target.
+/// One timed piece of work on a tree.
 #[derive(Clone)]
 pub struct PlannedPhase {
     /// Its name in the record: `copy`, and the corpus where there are several.
     pub name: String,
-    /// What it is in the record.
-    pub kind: PhaseKind,
     /// The tree.
     pub corpus: Corpus,
-    /// Which drive it is copied from; `None` for one that is made while it is written.
-    pub from: Option<Role>,
+    /// What is done with it.
+    pub work: PlannedWork,
+}
+
+/// What is done with a tree.
+#[derive(Clone)]
+pub enum PlannedWork {
+    /// It is copied from a drive to the target.
+    Copy(Role),
+    /// It is written to the target while it is made.
+    Fill,
+    /// The start of the program that it is is played on the target.
+    Launch(Box<PlannedLaunch>),
+}
+
+/// A start to be played.
+#[derive(Clone)]
+pub struct PlannedLaunch {
+    /// Its steps as they are written.
+    pub steps: Vec<StepSpec>,
+    /// The steps made concrete.
+    pub play: Play,
+    /// Which start it is.
+    pub start: Start,
+    /// What is copied from the target to itself meanwhile.
+    pub during: Option<Corpus>,
+    /// How much memory there is for what is read, percent of all that is read; `None` for as much as the machine has.
+    pub memory_percent: Option<u8>,
+    /// What stands in where memory can't be limited.
+    pub otherwise: Vec<PlannedPhase>,
+}
+
+impl PlannedPhase {
+    /// What it is in the record.
+    #[must_use]
+    pub fn kind(&self) -> PhaseKind {
+        match self.work {
+            PlannedWork::Copy(_) => PhaseKind::Copy,
+            PlannedWork::Fill => PhaseKind::Write,
+            PlannedWork::Launch(_) => PhaseKind::Launch,
+        }
+    }
+
+    /// Which drive it is copied from; `None` where it is no copy.
+    #[must_use]
+    pub fn copied_from(&self) -> Option<Role> {
+        if let PlannedWork::Copy(from) = self.work { Some(from) } else { None }
+    }
+
+    /// On which drive its tree must be; `None` for one that is made while it is written.
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
+        self.staged().first().map(|(role, _)| *role)
+    }
+
+    /// The start that is played, where it is one.
+    #[must_use]
+    pub fn launch(&self) -> Option<&PlannedLaunch> {
+        if let PlannedWork::Launch(launch) = &self.work { Some(launch) } else { None }
+    }
+
+    /// The corpora that must be there before, and on which drive: its own first.
+    #[must_use]
+    pub fn staged(&self) -> Vec<(Role, &Corpus)> {
+        match &self.work {
+            PlannedWork::Copy(from) => vec![(*from, &self.corpus)],
+            PlannedWork::Fill => Vec::new(),
+            PlannedWork::Launch(launch) => {
+                let beside = launch.during.iter().map(|corpus| (Role::Target, corpus));
+                let otherwise = launch.otherwise.iter().flat_map(Self::staged);
+                std::iter::once((Role::Target, &self.corpus)).chain(beside).chain(otherwise).collect()
+            }
+        }
+    }
 }
 
 /// Where data come from that do not come from the target itself.
@@ -102,30 +174,22 @@ impl Plan {
         // Else it is asked again before anything is written.
         let matters = fills || options.fill.is_some() || options.state == State::Dirty;
         let space = if matters { asked.during("ask for the space of", Side::Target, &target)? } else { asked.unwrap_or_default() };
-        let phases = scenario.phase.iter().map(|spec| match spec {
-            PhaseSpec::Copy(CopySpec { corpus: name, from }) => {
-                let corpus = corpus(&beside(name, &found), options.seed, options.scale, environment)?;
-                Ok(PlannedPhase { name: "copy".to_owned(), kind: PhaseKind::Copy, corpus, from: Some(*from) })
-            }
-            PhaseSpec::Fill(FillSpec { to_percent }) => {
-                let corpus = fill::up_to(options.fill.unwrap_or(*to_percent), space, system.clock, options.scale, &target)?;
-                Ok(PlannedPhase { name: "fill".to_owned(), kind: PhaseKind::Write, corpus, from: None })
-            }
-        });
-        let mut phases = phases.collect::<Result<Vec<_>>>()?;
+        let making = Making { options: &options, environment, system, space, target: &target };
+        let mut phases = making.phases(&scenario, &found)?;
         let several = phases.len() > 1;
         for index in 0..phases.len() {
             let corpus = phases[index].corpus.spec.name.clone();
-            if several && phases[index].from.is_some() {
+            if several && phases[index].name == "copy" {
                 phases[index].name = format!("copy {corpus}");
             }
             if phases[..index].iter().any(|phase| phase.name == phases[index].name) {
-                return Err(found.error(&format!("two phases work on {corpus}: each corpus once")));
+                return Err(found.error(&format!("two phases are called \"{}\": each name and each copied corpus once", phases[index].name)));
             }
         }
-        let fills = phases.iter().any(|phase| phase.from.is_none());
+        let fills = phases.iter().any(|phase| matches!(phase.work, PlannedWork::Fill));
         let fill_percent = options.fill.filter(|&percent| percent > 0 && !fills);
-        let crosses = phases.iter().any(|phase| phase.from == Some(Role::Source));
+        let crosses = phases.iter().any(|phase| phase.copied_from() == Some(Role::Source));
+        let launches = phases.iter().any(|phase| phase.launch().is_some());
         let source = match (crosses, request.source) {
             (false, None) => Source::Target,
             (false, Some(source)) => {
@@ -157,6 +221,9 @@ impl Plan {
             return Err(Error::Refused(format!("{} writes data that are made meanwhile, which {obstacle} can't do", scenario.name)));
         }
         check_state(&options, phases.len(), fills, &engine, &target_drive, space)?;
+        if launches && (options.control || options.keep) {
+            return Err(Error::Refused("--control and --keep are for copies: a start leaves none".to_owned()));
+        }
         if let Engine::Command(_) = engine
             && (options.threads > 1 || options.order != Order::Manifest)
         {
@@ -181,6 +248,81 @@ impl Plan {
             Source::Memory(path) => format!("memory ({})", path.display()),
             Source::Generated => "the generator, while it is written (it does not fit in memory beside its copy)".to_owned(),
         }
+    }
+}
+
+/// What the phases of a scenario are planned by.
+struct Making<'a> {
+    options: &'a Options,
+    environment: &'a Environment,
+    system: System<'a>,
+    space: Space,
+    target: &'a Path,
+}
+
+impl Making<'_> {
+    /// The phases of a scenario; those of the scenarios of a suite bear its name.
+    fn phases(&self, scenario: &ScenarioSpec, found: &Found) -> Result<Vec<PlannedPhase>> {
+        let mut phases = Vec::new();
+        for spec in &scenario.phase {
+            let PhaseSpec::Scenario(name) = spec else {
+                phases.push(self.phase(spec, scenario, found)?);
+                continue;
+            };
+            let (part, part_found) = catalogue::scenario(&beside(name, found), self.environment)?;
+            if part.phase.iter().any(|phase| matches!(phase, PhaseSpec::Scenario(_))) {
+                return Err(found.error(&format!("scenario = \"{name}\": a suite is not made of suites")));
+            }
+            for phase in self.phases(&part, &part_found)? {
+                phases.push(PlannedPhase { name: format!("{}: {}", part.name, phase.name), ..phase });
+            }
+        }
+        Ok(phases)
+    }
+
+    fn phase(&self, spec: &PhaseSpec, scenario: &ScenarioSpec, found: &Found) -> Result<PlannedPhase> {
+        let Self { options, environment, system, space, target } = *self;
+        let named = |name: &str, scale| corpus(&beside(name, found), options.seed, scale, environment);
+        Ok(match spec {
+            PhaseSpec::Copy(CopySpec { corpus, from }) => {
+                PlannedPhase { name: "copy".to_owned(), corpus: named(corpus, options.scale)?, work: PlannedWork::Copy(*from) }
+            }
+            PhaseSpec::Fill(FillSpec { to_percent }) => {
+                let corpus = fill::up_to(options.fill.unwrap_or(*to_percent), space, system.clock, options.scale, target)?;
+                PlannedPhase { name: "fill".to_owned(), corpus, work: PlannedWork::Fill }
+            }
+            PhaseSpec::Launch(LaunchSpec { name, program, start, during, steps_of, memory_percent, otherwise }) => {
+                let corpus = named(program, options.scale)?;
+                let other = |name: &str| catalogue::scenario(&beside(name, found), environment);
+                let steps = match steps_of {
+                    Some(other_name) => other(other_name)?.0.step,
+                    None => scenario.step.clone(),
+                };
+                let play = Play::new(&steps, &corpus)?;
+                let otherwise = match otherwise {
+                    Some(name) => {
+                        let (spec, found) = other(name)?;
+                        self.phases(&spec, &found)?
+                    }
+                    None => Vec::new(),
+                };
+                let part = |percent: u8| Scale::from_hundredths((options.scale.hundredths() * u32::from(percent) / 100).max(1));
+                let during = during.as_ref().map(|during| named(&during.copy, part(during.scale_percent))).transpose()?;
+                PlannedPhase {
+                    name: name.clone(),
+                    corpus,
+                    work: PlannedWork::Launch(Box::new(PlannedLaunch {
+                        steps,
+                        play,
+                        start: *start,
+                        during,
+                        memory_percent: *memory_percent,
+                        otherwise,
+                    })),
+                }
+            }
+            PhaseSpec::Scenario(name) => return Err(found.error(&format!("scenario = \"{name}\" stands within another"))),
+        })
     }
 }
 
@@ -255,7 +397,7 @@ fn check_state(options: &Options, phases: usize, fills: bool, engine: &Engine, d
 
 /// Memory, where the corpora fit there with room to spare, else the generator: never a drive that the user did not name.
 fn memory_or_generator(phases: &[PlannedPhase], system: System<'_>, host: &Host) -> Source {
-    let from_source = phases.iter().filter(|phase| phase.from == Some(Role::Source));
+    let from_source = phases.iter().filter(|phase| phase.copied_from() == Some(Role::Source));
     let bytes: u64 = from_source.map(|phase| need(&phase.corpus).space_bytes()).sum();
     let available = host.fact("/proc/meminfo").and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

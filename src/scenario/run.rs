@@ -12,14 +12,16 @@ use super::copy::{self, CopySource, Job};
 use super::events::{Event, Observer};
 use super::facts;
 use super::fill;
+use super::launch;
 use super::memory;
 use super::options::State;
-use super::plan::{Plan, PlannedPhase, Source};
+use super::plan::{Plan, PlannedLaunch, PlannedPhase, Source};
 use super::prepare;
 use super::spec::Role;
 use super::stage::{Note, Staged, makers, remove_unfinished, stage};
 use super::wall::WallClock;
 use super::window::{DriveCounters, Place, Watched};
+use crate::corpus::Corpus;
 use crate::corpus::identity::make_manifest;
 use crate::corpus::manifest::Manifest;
 use crate::drive::block_trace::{self, Reads};
@@ -109,6 +111,13 @@ impl Ready {
             Self::Generated(manifest) => manifest,
         }
     }
+}
+
+/// A corpus, and for which role it is ready; none for one that is made while it is written.
+struct Prepared {
+    role: Option<Role>,
+    corpus: Corpus,
+    ready: Ready,
 }
 
 type OpenSource<'a> = Option<(Workspace<'a>, DriveCounters, &'a Drive)>;
@@ -212,12 +221,7 @@ impl<'a> Bench<'a> {
             self.consent(note, 0)?;
         }
         self.measure_engine()?;
-        let mut ready = Vec::new();
-        for phase in &plan.phases {
-            let corpus = self.prepare(phase)?;
-            document.corpora.push(account::corpus(corpus.manifest(), corpus.staged(), self.around.system.clock.wall().as_second()));
-            ready.push(corpus);
-        }
+        let prepared = self.prepare_all(document)?;
         // Should the machine lose its power now, it is known what was begun.
         (around.save)(document)?;
         let first_ns = around.system.clock.now_ns();
@@ -236,20 +240,43 @@ impl<'a> Bench<'a> {
             };
             let title = format!("run {index} of {}", plan.runs);
             self.bring_into_state(index, &title, began_ns, &mut keep)?;
-            for (corpus, (planned, ready)) in plan.phases.iter().zip(&ready).enumerate() {
+            for (number, planned) in plan.phases.iter().enumerate() {
+                let at = position(&prepared, planned.role(), &planned.corpus)?;
+                let ready = &prepared[at].ready;
                 let last = index == plan.runs;
                 // Before the last copy, so that a drive that grows warm or full favours neither, and one that is kept has its room.
-                if last && plan.options.control && planned.from.is_some() {
-                    let number = around.system.clock.wall().as_nanosecond().unsigned_abs() as u64;
-                    let mut phase = Phase { corpus: Some(corpus), ..Phase::new(format!("{} control", planned.name), PhaseKind::Control) };
-                    let done = self.work_once("control", ready, Some(number), false, &mut phase, began_ns, index);
+                if last && plan.options.control && planned.copied_from().is_some() {
+                    let fresh = around.system.clock.wall().as_nanosecond().unsigned_abs() as u64;
+                    let mut phase = Phase { corpus: Some(at), ..Phase::new(format!("{} control", planned.name), PhaseKind::Control) };
+                    let done = self.work_once("control", ready, Some(fresh), false, &mut phase, began_ns, index);
                     keep(phase);
                     done?;
                 }
-                let mut phase = Phase { corpus: Some(corpus), ..Phase::new(&planned.name, planned.kind) };
-                let done = self.work_once(&title, ready, None, plan.options.keep && last, &mut phase, began_ns, index);
+                let mut phase = Phase { corpus: Some(at), ..Phase::new(&planned.name, planned.kind()) };
+                let mut stand_ins: &[PlannedPhase] = &[];
+                let done = match planned.launch() {
+                    None => self.work_once(&title, ready, None, plan.options.keep && last, &mut phase, began_ns, index),
+                    Some(launch) => {
+                        // A tree that is only read is compared once in every run, after its last start.
+                        let verify = plan.options.verify && plan.phases[number + 1..].iter().all(|later| later.corpus != planned.corpus);
+                        let done = self.launch_once(&format!("{title}, {}", planned.name), launch, &prepared, at, verify, &mut phase, began_ns);
+                        if done.is_ok() && phase.status == PhaseStatus::Unsupported {
+                            stand_ins = &launch.otherwise;
+                        }
+                        done
+                    }
+                };
                 keep(phase);
                 done?;
+                for stand_in in stand_ins {
+                    let Some(launch) = stand_in.launch() else { continue };
+                    let at = position(&prepared, stand_in.role(), &stand_in.corpus)?;
+                    let mut phase = Phase { corpus: Some(at), ..Phase::new(&stand_in.name, stand_in.kind()) };
+                    let done =
+                        self.launch_once(&format!("{title}, {}", stand_in.name), launch, &prepared, at, plan.options.verify, &mut phase, began_ns);
+                    keep(phase);
+                    done?;
+                }
             }
             document.summary = summary::summarise(document);
             (around.save)(document)?;
@@ -260,7 +287,7 @@ impl<'a> Bench<'a> {
     /// How fast the engine itself is.
     fn measure_engine(&self) -> Result<()> {
         let Around { system, observer, cancel, .. } = self.around;
-        let Some(copied) = self.plan.phases.iter().find(|phase| phase.from.is_some()) else { return Ok(()) };
+        let Some(copied) = self.plan.phases.iter().find(|phase| phase.copied_from().is_some()) else { return Ok(()) };
         let memory = self.memory.as_ref().map(|(workspace, _)| workspace);
         observer.on(Event::Waits("looking how fast the copier itself is".to_owned()));
         self.tool_bytes_per_s.set(ceiling::measure(system, &copied.corpus, &self.engine, &self.plan.options, memory, cancel)?);
@@ -351,7 +378,8 @@ impl<'a> Bench<'a> {
     /// Filled to the share that was asked for, the target must still have room for what is measured.
     fn check_room_after_filling(&self, present: &[String]) -> Result<()> {
         let (Some(percent), Some(total)) = (self.plan.fill_percent, self.plan.space.total_bytes) else { return Ok(()) };
-        let present_all: Vec<String> = self.plan.phases.iter().map(|phase| phase.corpus.id()).chain(present.iter().cloned()).collect();
+        let staged = self.plan.phases.iter().flat_map(PlannedPhase::staged).map(|(_, corpus)| corpus.id());
+        let present_all: Vec<String> = staged.chain(present.iter().cloned()).collect();
         let (left, need) = (total / 100 * u64::from(100 - percent.min(100)), self.plan.target_need(&present_all).space_bytes());
         if left >= need {
             return Ok(());
@@ -368,9 +396,26 @@ impl<'a> Bench<'a> {
         consent::ask(self.plan, note, staging_bytes, space.total_bytes, self.around.observer, self.around.cancel)
     }
 
-    fn prepare(&self, phase: &PlannedPhase) -> Result<Ready> {
+    /// Makes all that is needed ready, each corpus once for each drive, and puts it into the record.
+    fn prepare_all(&self, document: &mut Document) -> Result<Vec<Prepared>> {
+        let mut prepared: Vec<Prepared> = Vec::new();
+        for phase in &self.plan.phases {
+            let staged = phase.staged().into_iter().map(|(role, corpus)| (Some(role), corpus));
+            let made = phase.role().is_none().then_some((None, &phase.corpus));
+            for (role, corpus) in staged.chain(made) {
+                if prepared.iter().any(|one| one.role == role && one.corpus == *corpus) {
+                    continue;
+                }
+                let ready = self.prepare(role, corpus)?;
+                document.corpora.push(account::corpus(ready.manifest(), ready.staged(), self.around.system.clock.wall().as_second()));
+                prepared.push(Prepared { role, corpus: corpus.clone(), ready });
+            }
+        }
+        Ok(prepared)
+    }
+
+    fn prepare(&self, role: Option<Role>, corpus: &Corpus) -> Result<Ready> {
         let Around { system, observer, cancel, .. } = self.around;
-        let corpus = &phase.corpus;
         let on = |workspace: &Workspace<'_>, asks: bool| {
             let mut first = |note: Note| if asks { self.consent(note, corpus.byte_count().saturating_sub(note.bytes)) } else { Ok(()) };
             let staged = stage(system, workspace, corpus, observer, cancel, &mut first);
@@ -381,7 +426,7 @@ impl<'a> Bench<'a> {
             }
             staged.map(Box::new)
         };
-        match (phase.from, &self.source, &self.memory) {
+        match (role, &self.source, &self.memory) {
             (Some(Role::Target), ..) => on(&self.target, true).map(Ready::OnTarget),
             (Some(Role::Source), Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
             (Some(Role::Source), None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
@@ -456,6 +501,52 @@ impl<'a> Bench<'a> {
         done.and(removed)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "one call for each phase, and each of these differs among them")]
+    fn launch_once(
+        &self,
+        title: &str,
+        launch: &PlannedLaunch,
+        prepared: &[Prepared],
+        at: usize,
+        verify: bool,
+        phase: &mut Phase,
+        began_ns: u64,
+    ) -> Result<()> {
+        let Self { plan, around, .. } = self;
+        self.target.still_here()?;
+        let staged = |at: usize| prepared[at].ready.staged().ok_or_else(|| Error::Internal(format!("{} was not staged", prepared[at].corpus.id())));
+        let during = launch.during.as_ref().map(|corpus| position(prepared, Some(Role::Target), corpus).and_then(staged)).transpose()?;
+        let run = self.target.new_run()?;
+        let beside = match during.map(|_| self.target.new_run()).transpose() {
+            Ok(beside) => beside,
+            Err(error) => {
+                // The error is the one to tell; what stays is removed by the next start.
+                let _ = self.remove(run);
+                return Err(error);
+            }
+        };
+        let traced = plan.options.block_trace.then_some(Reads::Target);
+        let job = launch::Job {
+            watched: Watched { traced, ..self.watched(title, None) },
+            options: &plan.options,
+            launch,
+            staged: staged(at)?,
+            during: during.zip(beside.as_ref()),
+            run: &run,
+            verify,
+            began_ns,
+        };
+        around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
+        let done = launch::launch(&job, phase);
+        // What follows is removing: it adds nothing to the phase.
+        around.observer.on(Event::UnderWay(Box::new(phase.clone())));
+        let removed = self.remove(run).and(beside.map_or(Ok(()), |beside| self.remove(beside)));
+        if let (Err(_), Err(left)) = (&done, &removed) {
+            around.observer.on(Event::Notice(format!("what was written could not be removed: {left}")));
+        }
+        done.and(removed)
+    }
+
     fn remove(&self, run: RunDir) -> Result<()> {
         let path = run.path.clone();
         self.around.observer.on(Event::Waits("removing what was written".to_owned()));
@@ -484,6 +575,12 @@ impl<'a> Bench<'a> {
         document.aftermath = Some(Aftermath { remove_with, kept, unplug, unplug_because: Some(because.to_owned()) });
         unfilled.and(freed).and(removed)
     }
+}
+
+/// Which of the corpora that were made ready is this one.
+fn position(prepared: &[Prepared], role: Option<Role>, corpus: &Corpus) -> Result<usize> {
+    let found = prepared.iter().position(|one| one.role == role && one.corpus == *corpus);
+    found.ok_or_else(|| Error::Internal(format!("{} was not made ready", corpus.id())))
 }
 
 /// Opens a workspace, says what a killed run had left there, and removes corpora that were never finished.

@@ -55,6 +55,8 @@ pub struct Copied<'a> {
     pub first_done_ns: Option<u64>,
     /// The slowest files, slowest first.
     pub slowest: Vec<Slow>,
+    /// Bytes that the kernel booked to its threads as read from storage; `None` where nobody asked or it does not tell.
+    pub storage_read_bytes: Option<u64>,
     /// What ended the copy before all was done. What was done until then stays counted.
     pub failure: Option<Error>,
 }
@@ -216,7 +218,16 @@ fn in_parallel<'a>(
 }
 
 fn finish<'a>(workers: Vec<Worker<'a>>, first_done_ns: Option<u64>, clock: &'a dyn Clock) -> Copied<'a> {
-    let mut sum = Copied { calls: Calls::new(clock), thread_ns: 0, files: 0, bytes: 0, first_done_ns, slowest: Vec::new(), failure: None };
+    let mut sum = Copied {
+        calls: Calls::new(clock),
+        thread_ns: 0,
+        files: 0,
+        bytes: 0,
+        first_done_ns,
+        slowest: Vec::new(),
+        storage_read_bytes: None,
+        failure: None,
+    };
     let started_ns: Vec<u64> = workers.iter().map(|worker| worker.started_ns).collect();
     for (index, worker) in workers.into_iter().enumerate() {
         if index == 0 {

@@ -126,6 +126,24 @@ fn every_damage_is_named_with_its_place() {
 }
 
 #[test]
+fn a_corpus_of_parts_is_made_used_again_and_known_by_its_shape() {
+    let person = Person::new();
+    let (digest, files) = generate(&person, "browser", &["--scale", "1%"]);
+    let again = person.runs(["corpus", "generate", "browser", person.target(), "--scale", "1%"]).exits(0);
+    assert!(again.err.contains("it is used again") && again.out.starts_with(&digest), "{}{}", again.err, again.out);
+    let good = "226 of 226 files of browser-v1-s0-p1 are good\n";
+    let whole = verify(&person, person.drive.path(), &[]).exits(0);
+    assert!(whole.out.ends_with(good), "{}", whole.out);
+    let bare = copy(&person, &files, "bare");
+    let found = verify(&person, &bare, &["--scale", "1%"]).exits(0);
+    assert!(found.out.ends_with(good), "{}", found.out);
+    let library = bare.join("lib/engine/libengine.so");
+    fs::File::options().write(true).open(&library).unwrap().set_len(40_000).unwrap();
+    let damaged = verify(&person, &bare, &["--scale", "1%"]).exits(4);
+    assert!(damaged.out.contains("lib/engine/libengine.so: truncated: ends at byte 40000 of 1500000\n"), "{}", damaged.out);
+}
+
+#[test]
 fn what_is_no_corpus_is_refused() {
     let person = Person::new();
     verify(&person, person.drive.path(), &[]).refuses("holds no manifest, and its names tell no corpus");

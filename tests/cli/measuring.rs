@@ -383,6 +383,10 @@ impl copysim::platform::Clock for SetBack {
         OS.clock.wall() - jiff::SignedDuration::from_hours(looks as i64)
     }
 
+    fn work(&self, duration: std::time::Duration) {
+        OS.clock.work(duration);
+    }
+
     fn sleep(&self, duration: std::time::Duration) {
         OS.clock.sleep(duration);
     }

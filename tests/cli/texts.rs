@@ -107,8 +107,10 @@ fn the_users_own_definitions_stand_beside_the_built_in_ones() {
     person.file("config/copysim/scenarios/mine.toml", scenario);
     person.file("config/copysim/scenarios/broken.toml", "name = ");
     let configured = |args: &[&str]| ran(person.copysim(args).env("XDG_CONFIG_HOME", person.home.path().join("config")));
-    let list = configured(&["list"]).exits(0).out;
-    for line in ["mine                         copy my photos", "my photos in camera folders", "broken                       (not valid: "] {
+    // How wide the column of names is depends on the longest of them.
+    let list: Vec<String> = configured(&["list"]).exits(0).out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let list = list.join("\n");
+    for line in ["mine copy my photos", "my photos in camera folders", "broken (not valid: "] {
         assert!(list.contains(line), "{line}\n{list}");
     }
     let shown = configured(&["show", "holiday"]).exits(0).out;

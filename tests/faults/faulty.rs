@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use copysim::platform::{Caches, Entry, Extent, Extents, Files, Handle, Locking, OsFiles, Space, Stat};
+use copysim::platform::{Caches, Entry, Extent, Extents, Files, Handle, Locking, Mapping, OsFiles, Space, Stat};
 use copysim::scenario::memory;
 
 /// What becomes of an operation.
@@ -232,6 +232,9 @@ operations! {
     fn remove_dir(dir: &Handle, path: &Path) -> ();
     fn rename(dir: &Handle, from: &Path, to: &Path) -> ();
     fn advise_sequential(file: &Handle) -> ();
+    fn advise_random(file: &Handle) -> ();
+    fn map(file: &Handle, len: u64) -> Mapping;
+    fn fault(mapping: &Mapping, offset: u64, len: u64) -> ();
     fn advise_needed(file: &Handle, len: u64) -> ();
     fn start_writing(file: &Handle) -> ();
     fn evict(file: &Handle) -> ();

@@ -78,6 +78,7 @@ const FLIPPED_UNSEEN: &[(&str, &str)] = &[
     ("workspace::Workspace::make_file", "a sign for other programs"),
     ("stage::write_note", "a note that can't be read helps no estimate"),
     ("workspace::Workspace::lock", "the next start looks, and does not touch a workspace that it can't tell to be its own"),
+    ("launch::player::Stage::read", "what a start reads goes to nobody: the tree is compared after it"),
     ("manifest::Entries", "a time that is not the copy's, or a list that is read only to be in memory: digests, lengths and names decide"),
     ("manifest::Manifest::read", "the list has its digest; what stands before it names the corpus, which staging compares"),
 ];

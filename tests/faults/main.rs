@@ -41,7 +41,7 @@ const ERRNOS: [i32; 12] = [
     libc::EOPNOTSUPP,
 ];
 
-static CASES: [fn() -> Case; 11] = [
+static CASES: [fn() -> Case; 12] = [
     || Case {
         name: "same drive, buffered",
         corpus: "small-files",
@@ -122,6 +122,14 @@ static CASES: [fn() -> Case; 11] = [
         corpus: "small-files",
         scale: 1,
         work: Work::Measure { from: From::New, options: Options { runs: Some(1), fill: Some(70), ..Options::default() } },
+        caches: None,
+        has_memory: true,
+    },
+    || Case {
+        name: "a start that is played",
+        corpus: "browser",
+        scale: 15,
+        work: Work::Measure { from: From::Start, options: Options { runs: Some(1), ..Options::default() } },
         caches: None,
         has_memory: true,
     },

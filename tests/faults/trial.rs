@@ -36,6 +36,8 @@ pub enum From {
     Generator,
     /// Nothing: the target is filled with new data.
     New,
+    /// The start of a program is played on the target.
+    Start,
 }
 
 /// What is done.
@@ -104,6 +106,22 @@ impl Trial {
     }
 }
 
+/// A start that asks for everything that one can ask for.
+const START: &str = r#"
+name = "start"
+version = 1
+summary = "a start"
+phase = [{ launch = { name = "cold", program = "CORPUS", start = "cold" } }, { launch = { name = "second", program = "CORPUS", start = "second" } }]
+step = [
+    { does = "search", search = { from = "lib", misses = 500 } },
+    { does = "map", think_ms = 1, map = { from = "bin", files = 2, faults = 500, around_bytes = 8192 } },
+    { does = "libraries", libraries = { from = "lib", files = 20, misses_each = 1, faults = 500 } },
+    { does = "archive", archive = { from = "resources", files = 3, reads = [{ bytes = 4096, n = 500 }] } },
+    { does = "read", read = { from = "config", files = 100 } },
+    { does = "write", write = { files = 500, bytes = 9000, block_bytes = 4096, flushed = 250 } },
+]
+"#;
+
 impl Case {
     /// Does the work on a new place, with one operation struck or none.
     pub fn try_with(&self, shot: Option<Shot>) -> Trial {
@@ -165,8 +183,11 @@ impl Case {
         shot: Option<Shot>,
     ) -> (Result<()>, Option<Document>) {
         let (host, nowhere, cancel) = (place.host(), copysim::catalogue::Environment { configuration: None }, Cancel::default());
+        let start = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        std::fs::write(start.path(), START.replace("CORPUS", self.corpus)).unwrap();
         let scenario = match from {
             From::New => "fill-drive".to_owned(),
+            From::Start => start.path().display().to_string(),
             From::Target => format!("{}-same-drive", self.corpus),
             From::Directory | From::Memory | From::Generator => format!("{}-cross-drive", self.corpus),
         };

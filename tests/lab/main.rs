@@ -28,6 +28,7 @@ mod program;
 mod proofs_hold;
 mod signals_hold;
 mod speed_holds;
+mod starts_hold;
 mod trees_hold;
 mod truth_holds;
 mod user_holds;

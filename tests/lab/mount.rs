@@ -14,6 +14,8 @@ use super::leftovers::new_directory;
 use super::system::{complain, loops_below, persist, run};
 use super::transport::Transport;
 
+/// What a loop device has when nothing was said.
+const LOOP_QUEUE_DEPTH: u64 = 128;
 /// Threads that take requests in.
 const INTAKE: usize = 4;
 
@@ -219,6 +221,7 @@ impl LabDrive {
         let backing = Path::new("/sys/class/bdi").join(self.attribute("dev")?);
         std::fs::write(backing.join("strict_limit"), "0")?;
         std::fs::write(backing.join("max_ratio"), "100")?;
+        self.queue_depth(LOOP_QUEUE_DEPTH)?;
         std::fs::write(self.sysfs().join("queue/write_cache"), "write back")
     }
 

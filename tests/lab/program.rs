@@ -353,6 +353,13 @@ impl Ended {
         Phase { record: &self.record, phase }
     }
 
+    /// A phase of a run, counted from 1, by its name.
+    pub fn phase_named(&self, run: usize, name: &str) -> Phase<'_> {
+        let phases = self.record["runs"][run - 1]["phases"].as_array().unwrap();
+        let phase = phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no phase {name}: {}", self.record));
+        Phase { record: &self.record, phase }
+    }
+
     /// How many runs were begun.
     pub fn runs(&self) -> usize {
         self.record["runs"].as_array().unwrap().len()

@@ -163,6 +163,24 @@ pub fn conclude(seen: &Observed) -> Conclusions {
     ceilings::conclude(seen, &mut found);
     source::conclude(seen, &mut found);
     alone::conclude(seen, &mut found);
+    circumstances(seen, &mut found);
+    found
+}
+
+/// Draws the conclusions about a start that reads cold: whether it did, and whether nobody else used the drive.
+#[must_use]
+pub fn conclude_start(seen: &Observed) -> Conclusions {
+    let mut found = Conclusions::default();
+    cold::conclude(seen, &mut found);
+    if seen.own_io.is_some() {
+        alone::conclude(seen, &mut found);
+    }
+    circumstances(seen, &mut found);
+    found
+}
+
+/// What speaks against the figures of anything that reads files.
+fn circumstances(seen: &Observed, found: &mut Conclusions) {
     if seen.source_layout.is_some_and(|layout| layout.is_fragmented()) {
         let pieces = seen.source_layout.and_then(|layout| layout.extents()).map(|extents| format!("{} pieces", count(extents.count)));
         found.flags.push(flags::SOURCE_FRAGMENTED.flag(pieces.as_deref(), None));
@@ -176,7 +194,6 @@ pub fn conclude(seen: &Observed) -> Conclusions {
     if seen.data_differ == Some(true) {
         found.flags.push(flags::DATA_DIFFER.flag(None, None));
     }
-    found
 }
 
 impl Observed {
