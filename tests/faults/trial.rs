@@ -115,7 +115,7 @@ phase = [{ launch = { name = "cold", program = "CORPUS", start = "cold" } }, { l
 step = [
     { does = "search", search = { from = "lib", misses = 500 } },
     { does = "map", think_ms = 1, map = { from = "bin", files = 2, faults = 500, around_bytes = 8192 } },
-    { does = "libraries", libraries = { from = "lib", files = 20, misses_each = 1, faults = 500 } },
+    { does = "libraries", libraries = { from = "lib", files = 20, misses_each = 1, faults = 20000 } },
     { does = "archive", archive = { from = "resources", files = 3, reads = [{ bytes = 4096, n = 500 }] } },
     { does = "read", read = { from = "config", files = 100 } },
     { does = "write", write = { files = 500, bytes = 9000, block_bytes = 4096, flushed = 250 } },
