@@ -1,11 +1,11 @@
 //! What a person waits for: every part that was played, in seconds and by the limits of patience, and one sentence about all of them (docs/feel.md).
 
-use super::format::{full_stop, number, or_unknown, share};
+use super::format::{full_stop, number, or_unknown};
 use super::group::Group;
 use super::printable::{printable, wrap};
 use super::tables::{self, marks, table};
-use super::text::{WIDTH, evidence};
-use crate::result::{Call, Phase, PhaseKind, PhaseStatus, Severity, Verdict};
+use super::text::{HANG, WIDTH, evidence};
+use crate::result::{Call, PhaseKind, PhaseStatus, Severity, Verdict};
 use crate::units::{count, duration};
 
 /// Up to this a wait is hardly noticed as one …
@@ -91,20 +91,29 @@ fn waits(played: &[&Group<'_>]) -> String {
         });
         let mut row = vec![printable(&group.title()), or_unknown(ready, |ready| number(ready.median / 1e9)), range];
         row.extend(limits);
-        row.push(typical.or_else(|| group.members.first().map(|(_, phase)| *phase)).map_or_else(String::new, marks));
         row
     });
-    table(&["", "ready s", "min–max", "over 0.1 s", "over 1 s", "over 10 s", "marks"], &[0, 6], rows.collect())
+    let mut text = table(&["", "ready s", "min–max", "> 0.1 s", "> 1 s", "> 10 s"], &[0], rows.collect());
+    // Names are long: marks stand below.
+    let marked = played
+        .iter()
+        .flat_map(|group| group.members.iter().map(move |(run, phase)| (group, run, marks(phase))))
+        .filter(|(_, _, marks)| !marks.is_empty());
+    for (group, run, marks) in marked {
+        text.push('\n');
+        text.push_str(&wrap(&format!("  {}, run {run}: {marks}", printable(&group.title())), WIDTH, HANG));
+    }
+    text
 }
 
 /// What the time went into.
 fn times(played: &[&Group<'_>]) -> String {
     const PARTS: [(&str, &[Call]); 5] = [
-        ("reading", &[Call::Read]),
-        ("faults", &[Call::Fault]),
-        ("look-ups", &[Call::LookUp, Call::Open, Call::Close]),
-        ("writing", &[Call::Write, Call::Metadata, Call::Flush]),
-        ("thinking", &[Call::Think]),
+        ("read", &[Call::Read]),
+        ("fault", &[Call::Fault]),
+        ("look up", &[Call::LookUp, Call::Open, Call::Close]),
+        ("write", &[Call::Write, Call::Metadata, Call::Flush]),
+        ("think", &[Call::Think]),
     ];
     let rows = played.iter().filter_map(|group| {
         let (_, phase) = group.typical()?;
@@ -113,18 +122,10 @@ fn times(played: &[&Group<'_>]) -> String {
         let mut row = vec![printable(&group.title())];
         row.extend(PARTS.map(|(_, calls)| number(of(calls) as f64 / 1e9)));
         row.push(number(time.outside_ns as f64 / 1e9));
-        row.push(drive_share(phase));
         Some(row)
     });
-    let head: Vec<&str> = std::iter::once("").chain(PARTS.map(|(name, _)| name)).chain(["the player", "from drive"]).collect();
+    let head: Vec<&str> = std::iter::once("").chain(PARTS.map(|(name, _)| name)).chain(["player"]).collect();
     table(&head, &[0], rows.collect())
-}
-
-/// The share of what was read that the drive served.
-fn drive_share(phase: &Phase) -> String {
-    let served = phase.device.get("d0").map(|device| device.read_bytes);
-    let asked = phase.work.map(|work| work.read_bytes);
-    or_unknown(served.zip(asked), |(served, asked)| share(served, asked))
 }
 
 /// One sentence on how it will feel.

@@ -87,7 +87,7 @@ fn a_start_with_little_memory_reads_part_of_its_files_again() {
     needs!("mkfs.ext4");
     let lab = LabDrive::builder().file_system(FileSystem::Ext4).start().unwrap();
     let ended = start(&lab, "app-load-game-low-memory", "--scale 20%");
-    let phase = named(&ended, "start with memory short");
+    let phase = named(&ended, "second start");
     if phase["status"] == "unsupported" {
         println!("skipped: {}", phase["error"]);
         // Its place is taken under another name.
@@ -108,7 +108,7 @@ fn without_the_right_to_limit_memory_a_paging_mix_stands_in_under_its_own_name()
     let lab = LabDrive::builder().file_system(FileSystem::Ext4).start().unwrap();
     let home = crate::users_directory(lab.path());
     let ended = Order::new("app-load-game-low-memory", &home).with("--runs 1 --scale 20%").settling("200ms").by_nobody().done();
-    assert_eq!(named(&ended, "start with memory short")["status"], "unsupported");
+    assert_eq!(named(&ended, "second start")["status"], "unsupported");
     assert_eq!(named(&ended, "4K paging mix")["status"], "ok");
     assert!(ended.out.contains("memory can't be limited here"), "{}", ended.out);
 }
