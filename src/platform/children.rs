@@ -14,7 +14,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getsid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid};
 
 use super::spawn::spawn;
 use super::{Clock, Host, OsClock};
@@ -297,7 +297,8 @@ fn send(process: Process, signal: Signal) {
 fn of_other_sessions(host: &Host, first: u32) -> Vec<Process> {
     /// A program that starts others without end is not followed without end.
     const MOST: usize = 4096;
-    let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    // Zero where a namespace of processes hides who leads it, which is why the call that gives it as the number of a process is not asked.
+    let Some((_, own_session)) = look(host, std::process::id()) else { return Vec::new() };
     let mut found: Vec<Process> = look(host, first).map(|(process, _)| process).into_iter().collect();
     let mut of = vec![std::process::id(), first];
     while let Some(parent) = of.pop().filter(|_| found.len() < MOST) {
@@ -393,6 +394,31 @@ mod tests {
         let broken = Start { file: Path::new("/etc/passwd"), name: "x".as_ref(), arguments: &[], text: None };
         assert_eq!(Started::start(broken).err().unwrap().kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(Started::start(Start { name: OsStr::new("a\0b"), ..broken }).err().unwrap().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn programs_are_told_from_what_else_was_started_also_where_ones_own_session_is_hidden() {
+        for own_session in [0, 5] {
+            let root = tempfile::tempdir().unwrap();
+            let own = std::process::id();
+            // Who it is, its parent, its session, and its children; the last in a session of its own below one that is no program's.
+            let processes = [
+                (own, 1, own_session, "901 902 904"),
+                (901, own, 901, "903"),
+                (902, own, own_session, "905"),
+                (903, 901, 903, ""),
+                (904, own, 904, ""),
+                (905, 902, 905, ""),
+            ];
+            for (id, parent, session, children) in processes {
+                let dir = root.path().join(format!("proc/{id}"));
+                std::fs::create_dir_all(dir.join(format!("task/{id}"))).unwrap();
+                std::fs::write(dir.join("stat"), format!("{id} (a) b) S {parent} {session} {session} {}\n", "7 ".repeat(40))).unwrap();
+                std::fs::write(dir.join(format!("task/{id}/children")), children).unwrap();
+            }
+            let found: Vec<u32> = of_other_sessions(&Host::at(root.path()), 904).iter().map(|process| process.id).collect();
+            assert_eq!(found, [904, 901, 903], "{own_session}");
+        }
     }
 
     #[test]
