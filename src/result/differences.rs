@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::document::{Document, Drive, Host};
+use super::document::{Document, Host};
+use super::drive::Drive;
 use super::hardware::Health;
 use super::terms::Reading;
 use crate::units::Bytes;

@@ -1,6 +1,7 @@
 //! Where the time of a copy went: to its source, its target, the flush, or this machine, as far as the record tells. Derived, never stored.
 
-use super::phase::{Overlap, Phase};
+use super::block::Overlap;
+use super::phase::Phase;
 use super::terms::{Call, LatencyOp, SourceKind};
 
 /// A copy's time by what it was spent on, ns. The parts add up to the time of all copying threads, less what they had nothing to do; for one thread to the window.

@@ -1,4 +1,4 @@
-//! The record of one phase: window, work, counters, waits, latencies, timeline and evidence.
+//! The record of one phase: window, work, counters, waits, latencies, evidence, and what other files here have more of.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::block::{BlockTrace, Overlap};
 use super::capacity::Capacity;
+use super::course::{Curve, KernelMessage, Timeline};
 use super::document::Flag;
 use super::endurance::Endurance;
+use super::integrity::Integrity;
 use super::launch::Launch;
-use super::terms::{
-    Answer, Between, Blame, BlockOp, BlockSpan, Call, CurveShape, Difference, KernelEvent, LatencyOp, Measured, PhaseKind, PhaseStatus, Proof,
-    RateChange, SecondRead, SourceKind, StartPoint, Verdict, Warmth,
-};
+use super::terms::{Answer, Call, LatencyOp, PhaseKind, PhaseStatus, Proof, SourceKind, StartPoint, Verdict, Warmth};
 use crate::Result;
-use crate::measure::{Histogram, Samples};
+use crate::measure::Histogram;
 
 /// One timed piece of work. Everything that was not found out is null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -324,117 +324,6 @@ pub struct Waits {
     pub overlap_ns: Option<Overlap>,
 }
 
-/// Which of source and target had requests in flight, and for how long, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Overlap {
-    /// What source and target are.
-    pub between: Between,
-    /// Only the source had.
-    pub only_source_ns: u64,
-    /// Only the target had.
-    pub only_target_ns: u64,
-    /// Both had.
-    pub both_ns: u64,
-    /// Neither had.
-    pub none_ns: u64,
-}
-
-impl Overlap {
-    /// The whole window, ns.
-    #[must_use]
-    pub fn window_ns(&self) -> u64 {
-        [self.only_source_ns, self.only_target_ns, self.both_ns, self.none_ns].into_iter().fold(0, u64::saturating_add)
-    }
-}
-
-/// The trace of the kernel's block events, for which `--block-trace` asked.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct BlockTrace {
-    /// Events in the window.
-    pub events: u64,
-    /// Events that did not fit into the kernel's buffers; null where that is not known. Any makes all that follows from the trace null.
-    pub lost: Option<u64>,
-    /// Why nothing follows from the trace, as a sentence; null where something does.
-    pub reason: Option<String>,
-    /// What the drives were asked for, by drive id.
-    pub requests: BTreeMap<String, BlockRequests>,
-    /// How long requests waited and took, by drive.
-    pub latency: Vec<BlockLatency>,
-}
-
-/// Requests to a drive that were completed in the window, and the time in which it had any. Unlike the kernel's counters it tells a file system's own reads apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct BlockRequests {
-    /// Reads.
-    pub reads: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Reads that the file system marked as of its own data, among all reads.
-    pub metadata_reads: u64,
-    /// Bytes of these.
-    pub metadata_read_bytes: u64,
-    /// Writes.
-    pub writes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// Flushes.
-    pub flushes: u64,
-    /// Discards.
-    pub discards: u64,
-    /// Bytes discarded.
-    pub discarded_bytes: u64,
-    /// Time with at least one flush in flight, ns.
-    pub flush_union_ns: u64,
-    /// Time in flight of all requests added up, ns: over the window it is the mean queue depth.
-    pub inflight_sum_ns: u64,
-}
-
-/// How long requests of one kind waited for a drive, or took in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BlockLatency {
-    /// The drive.
-    pub drive: String,
-    /// What was asked for.
-    pub op: BlockOp,
-    /// Which part of the way.
-    pub span: BlockSpan,
-    /// How many.
-    pub n: u64,
-    /// Their sum, exact, ns.
-    pub sum_ns: u64,
-    /// The shortest, exact, ns.
-    pub min_ns: Option<u64>,
-    /// The longest, exact, ns.
-    pub max_ns: Option<u64>,
-    /// All of them as an HDR histogram (V2 encoding, 3 digits, 1 ns to 1 h), base64.
-    pub hdr_v2_base64: String,
-}
-
-impl BlockLatency {
-    /// The record of a histogram.
-    #[must_use]
-    pub fn of(drive: &str, op: BlockOp, span: BlockSpan, histogram: &Histogram) -> Self {
-        Self {
-            drive: drive.to_owned(),
-            op,
-            span,
-            n: histogram.n(),
-            sum_ns: histogram.sum_ns(),
-            min_ns: histogram.min_ns(),
-            max_ns: histogram.max_ns(),
-            hdr_v2_base64: histogram.to_base64(),
-        }
-    }
-
-    /// The histogram of a record.
-    ///
-    /// # Errors
-    /// [`crate::Error::Refused`] when the text is not one that copysim writes.
-    pub fn histogram(&self) -> Result<Histogram> {
-        Histogram::from_base64(&self.hdr_v2_base64, self.sum_ns, self.min_ns, self.max_ns)
-    }
-}
-
 /// How long operations of one kind took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
@@ -471,150 +360,6 @@ impl Latency {
     }
 }
 
-/// Progress over time: at most 600 real sample times and the cumulative series taken at them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Timeline {
-    /// Sample times, ns since the window opened.
-    pub t_ns: Vec<u64>,
-    /// What was read at those times.
-    pub series: Vec<Series>,
-}
-
-impl Timeline {
-    /// The record of samples, named in the order in which the recorder got them.
-    #[must_use]
-    pub fn of(samples: Samples, names: &[(&str, Measured)]) -> Self {
-        let series = names.iter().zip(samples.values).map(|(&(of, what), values)| Series { of: of.to_owned(), what, values });
-        Self { series: series.collect(), t_ns: samples.t_ns }
-    }
-
-    /// Drops every second sample, the last one excepted.
-    pub fn halve(&mut self) {
-        let last = self.t_ns.len().saturating_sub(1);
-        fn thin<T>(values: &mut Vec<T>, last: usize) {
-            let mut index = 0;
-            values.retain(|_| {
-                index += 1;
-                (index - 1) % 2 == 0 || index - 1 == last
-            });
-        }
-        thin(&mut self.t_ns, last);
-        for series in &mut self.series {
-            thin(&mut series.values, last);
-        }
-    }
-}
-
-/// One series of a timeline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Series {
-    /// `work` for what the workload did, else a drive's id.
-    pub of: String,
-    /// The quantity.
-    pub what: Measured,
-    /// One value for each time; null where it could not be read.
-    pub values: Vec<Option<i64>>,
-}
-
-/// What a rate did over bytes and time. Rates are derived: bytes over the time without stalls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Curve {
-    /// Whose bytes: the target drive's id, or `work` where it has no counters. Work goes into this machine's memory first, so its changes are no drive's.
-    pub of: String,
-    /// Which bytes.
-    pub what: Measured,
-    /// What it looks like.
-    pub shape: CurveShape,
-    /// Why the shape is unknown, or why a fall is not held against the drive.
-    pub because: Option<String>,
-    /// The stretches of one rate, in order: one where it is steady or a ramp.
-    pub levels: Vec<Level>,
-    /// Where the rate changed at once, by at least 15 %.
-    pub change_points: Vec<ChangePoint>,
-    /// When nothing moved.
-    pub stalls: Stalls,
-    /// How the rate went up or down bit by bit within the longest level; null where that is too short to say.
-    pub drift: Option<Drift>,
-}
-
-/// A stretch of one rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
-    /// Bytes since the window opened, at its beginning.
-    pub from_bytes: u64,
-    /// Bytes since the window opened, at its end.
-    pub to_bytes: u64,
-    /// Its beginning, ns since the window opened.
-    pub from_ns: u64,
-    /// Its end, ns since the window opened.
-    pub to_ns: u64,
-    /// Time in it in which nothing moved, ns.
-    pub stalled_ns: u64,
-}
-
-impl Level {
-    /// Its bytes, and its time without stalls in ns.
-    #[must_use]
-    pub fn bytes_and_ns(&self) -> (u64, u64) {
-        let ns = self.to_ns.saturating_sub(self.from_ns).saturating_sub(self.stalled_ns);
-        (self.to_bytes.saturating_sub(self.from_bytes), ns)
-    }
-}
-
-/// A place at which the rate changed at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangePoint {
-    /// Bytes since the window opened: for the first fall, the size of the fast part.
-    pub at_bytes: u64,
-    /// When, ns since the window opened.
-    pub at_ns: u64,
-    /// In which direction.
-    pub change: RateChange,
-}
-
-/// Times of at least one second in which nothing moved, or a drive with requests completed none, and went on later.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Stalls {
-    /// How many.
-    pub count: u64,
-    /// The longest, ns.
-    pub longest_ns: u64,
-    /// All together, ns.
-    pub total_ns: u64,
-    /// The longest ones, at most 20, in the order in which they came: beginning and end, ns since the window opened.
-    pub longest: Vec<(u64, u64)>,
-}
-
-/// The first and the last third of a level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Drift {
-    /// Bytes of the first third.
-    pub first_bytes: u64,
-    /// Its time without stalls, ns.
-    pub first_ns: u64,
-    /// Bytes of the last third.
-    pub last_bytes: u64,
-    /// Its time without stalls, ns.
-    pub last_ns: u64,
-    /// Whether the rate went one way by more than a tenth, and not by chance.
-    pub significant: bool,
-    /// The correlation of rate and temperature, −1 to 1; null where temperatures are not known or hardly changed.
-    pub celsius_correlation: Option<f64>,
-}
-
-/// A message of the kernel's about a drive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct KernelMessage {
-    /// When it was seen, ns since the window opened; within 50 ms after it was said.
-    pub t_ns: u64,
-    /// The drive's id.
-    pub drive: String,
-    /// What it reports.
-    pub kind: KernelEvent,
-    /// The message, with controls spelled out.
-    pub line: String,
-}
-
 /// A file that took long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowFile {
@@ -624,126 +369,6 @@ pub struct SlowFile {
     pub bytes: u64,
     /// From open to close, ns.
     pub ns: u64,
-}
-
-/// The comparison of files with what was written, after a cold re-read.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Integrity {
-    /// Files compared.
-    pub files_checked: u64,
-    /// Files that are what they should be.
-    pub files_good: u64,
-    /// Those that are not, at most the first 100.
-    pub mismatches: Vec<Mismatch>,
-    /// Whether a write that was lost would show even where the drive holds what an earlier run had written there: where data have a nonce of their run. A copy
-    /// has none, and freed blocks may be used again for the same bytes. Null where nothing was found out.
-    #[serde(default)]
-    pub stale_detectable: Option<bool>,
-    /// From what that follows, as a sentence.
-    #[serde(default)]
-    pub stale_because: Option<String>,
-}
-
-/// A file that is not what it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Mismatch {
-    /// Its path in the corpus.
-    pub path: String,
-    /// How it differs.
-    pub difference: Difference,
-    /// The offset of the first byte that differs.
-    pub first_byte: Option<u64>,
-    /// The offset of the last byte that differs.
-    pub last_byte: Option<u64>,
-    /// How many bytes differ.
-    pub different_bytes: Option<u64>,
-    /// How many bits differ.
-    #[serde(default)]
-    pub different_bits: Option<u64>,
-    /// For bytes of another place: the file that they belong to.
-    #[serde(default)]
-    pub from_file: Option<String>,
-    /// For bytes of another place: where in that file the first of them belongs.
-    #[serde(default)]
-    pub from_byte: Option<u64>,
-    /// The ranges that differ, in order, at most the first 16; those of one kind that are closer than 4 KiB are one.
-    #[serde(default)]
-    pub ranges: Vec<MismatchRange>,
-    /// How many ranges there are.
-    #[serde(default)]
-    pub range_count: Option<u64>,
-    /// Whether a second cold read gave the same bytes as the first.
-    pub second_read_agrees: Option<bool>,
-    /// What a second reading from the drive showed; null where none was tried.
-    #[serde(default)]
-    pub second_read: Option<SecondRead>,
-    /// Why there was no second reading from the drive.
-    #[serde(default)]
-    pub second_read_because: Option<String>,
-    /// Who is to blame, by the rule in `docs/how-we-measure.md`; null where it was not looked for.
-    #[serde(default)]
-    pub blame: Option<Blame>,
-    /// From what that follows, as a sentence.
-    #[serde(default)]
-    pub blame_because: Option<String>,
-    /// What the wrong bytes are, in words: zeros, those of another file, flipped bits.
-    pub because: Option<String>,
-}
-
-/// A range of a file that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MismatchRange {
-    /// Where it begins.
-    pub first_byte: u64,
-    /// From its first differing byte to its last.
-    pub bytes: u64,
-    /// What is there.
-    pub difference: Difference,
-    /// How many bits differ in it.
-    pub different_bits: u64,
-    /// For bytes of another place: the file that they belong to.
-    pub from_file: Option<String>,
-    /// For bytes of another place: where in that file the first of them belongs.
-    pub from_byte: Option<u64>,
-}
-
-impl Mismatch {
-    /// A file of which nothing more is known than how it differs.
-    #[must_use]
-    pub fn new(path: impl Into<String>, difference: Difference) -> Self {
-        Self {
-            path: path.into(),
-            difference,
-            first_byte: None,
-            last_byte: None,
-            different_bytes: None,
-            different_bits: None,
-            from_file: None,
-            from_byte: None,
-            ranges: Vec::new(),
-            range_count: None,
-            second_read_agrees: None,
-            second_read: None,
-            second_read_because: None,
-            blame: None,
-            blame_because: None,
-            because: None,
-        }
-    }
-
-    /// What a second reading showed and who is to blame: "a second cold read agrees: the target is to blame (…)". Nothing where neither was looked for.
-    #[must_use]
-    pub fn judgement(&self) -> String {
-        let in_brackets = |because: &Option<String>| because.as_ref().map_or_else(String::new, |because| format!(" ({because})"));
-        let read = match (self.second_read, self.second_read_agrees) {
-            (Some(read), _) => format!("{}{}", read.in_words(), in_brackets(&self.second_read_because)),
-            (None, Some(true)) => SecondRead::Agrees.in_words().to_owned(),
-            (None, Some(false)) => "a second cold read gave something else".to_owned(),
-            (None, None) => String::new(),
-        };
-        let blame = self.blame.map_or_else(String::new, |blame| format!("{}{}", blame.in_words(), in_brackets(&self.blame_because)));
-        if read.is_empty() || blame.is_empty() { format!("{read}{blame}") } else { format!("{read}: {blame}") }
-    }
 }
 
 /// What was found out about the truth of a figure.

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::course::Timeline;
 use super::document::Document;
-use super::phase::Timeline;
 use crate::platform::{Files, read_text, write_atomically};
 use crate::{Context, Error, Result, Side};
 
