@@ -7,15 +7,15 @@ use super::fill::name_of;
 use super::layout::Layout;
 use super::map::{Map, Range, What, found};
 use super::read::{SecondLooks, Source};
-use crate::cache::evict::{Prepared, Wanted};
+use crate::cache::evict::Prepared;
 use crate::result::{
     self, Answer, Call, Capacity, CapacityRange, Difference, Flag, Flush, Found, Integrity, Measured, Mismatch, Phase, Proof, SlowFile, SourceKind,
-    Work, flags,
+    flags,
 };
-use crate::scenario::course;
-use crate::scenario::evidence::{Copier, Observed, Origin, conclude};
-use crate::scenario::record::{cache, times};
+use crate::scenario::evidence::{Observed, Origin, conclude};
+use crate::scenario::record::{cache, times, work};
 use crate::scenario::window::{Timed, Watched};
+use crate::scenario::{course, observed};
 
 /// Ranges in the record.
 const RANGES: usize = 1000;
@@ -26,62 +26,10 @@ fn engine(mechanism: &str) -> result::Engine {
     result::Engine { name: "buffered".to_owned(), mechanism: mechanism.to_owned(), threads: Some(1), ..result::Engine::default() }
 }
 
-fn group_ns(timed: &Timed<'_>, call: Call) -> u64 {
-    timed.done.calls.groups().iter().filter(|(known, _)| *known == call).map(|(_, ns)| ns).sum()
-}
-
-fn observed(watched: &Watched<'_>, timed: &Timed<'_>) -> Observed {
-    let (done, moved, drive) = (&timed.done, timed.moved(), watched.target.drive);
-    Observed {
-        bytes: done.bytes,
-        files: done.files,
-        copier: Copier::Copysim,
-        durable_ns: timed.durable_ns,
-        origin: Origin::Generated,
-        target: drive.medium,
-        same_drive: false,
-        wanted: Wanted::Cold,
-        cache: None,
-        source_stored_bytes: None,
-        cache_below: false,
-        cache_elsewhere: drive.cache_elsewhere(),
-        source_counted: Vec::new(),
-        target_counted: timed.target_counted().into_iter().flatten().collect(),
-        shared_share: None,
-        copy_stored_share: None,
-        copy_encoded_share: None,
-        flush: timed.flush.clone(),
-        tool_ns: done.thread_ns.saturating_sub(done.calls.total_ns()),
-        system_ns: timed.cpu().system_ns,
-        read_ns: None,
-        tool_bytes_per_s: None,
-        link_bytes_per_s: drive.link_bytes_per_s(),
-        target_busy_ns: None,
-        own_io: moved.own.filter(|_| !drive.is_fuse()),
-        others_io: moved.others,
-        hidden_processes: moved.has_hidden,
-        busiest: moved.busiest,
-        baseline_bytes_per_s: None,
-        source_layout: None,
-        thread_ns: done.thread_ns,
-        generator_ns: group_ns(timed, Call::Generator),
-        suspended_ns: timed.suspended_ns(),
-        data_differ: None,
-    }
-}
-
 /// What every window has, and what only one of files has.
 fn window(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
     times(watched, timed, began_ns, phase);
-    let calls = &timed.done.calls;
-    phase.work = Some(Work {
-        read_bytes: calls.read_bytes,
-        written_bytes: calls.written_bytes,
-        reads: calls.reads,
-        writes: calls.writes,
-        flushes: calls.flushes,
-        files_failed: 0,
-    });
+    phase.work = Some(work(&timed.done.calls));
     phase.slowest_files = timed.done.slowest.iter().map(|slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns }).collect();
 }
 
@@ -89,9 +37,9 @@ fn window(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut P
 pub(crate) fn written(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, phase: &mut Phase) {
     window(watched, began_ns, timed, phase);
     phase.engine = Some(engine("write"));
-    phase.source = Some(result::Source { kind: SourceKind::Generated, wait_ns: Some(group_ns(timed, Call::Generator)) });
+    phase.source = Some(result::Source { kind: SourceKind::Generated, wait_ns: Some(timed.done.calls.group_ns(Call::Generator)) });
     course::tell(timed, watched.target.id, phase);
-    let conclusions = conclude(&observed(watched, timed));
+    let conclusions = conclude(&observed::of_window(watched, timed));
     // Where the data come from is no drive: there is nothing to be cold.
     phase.evidence = conclusions.evidence.into_iter().filter(|evidence| evidence.proof != Proof::Cold).collect();
     phase.flags.extend(conclusions.flags);
@@ -110,7 +58,7 @@ pub(crate) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
         timeline.series.iter_mut().filter(|series| series.of == "work").for_each(|series| series.what = Measured::ReadBytes);
     }
     course::tell(timed, watched.target.id, phase);
-    let seen = observed(watched, timed);
+    let seen = observed::of_window(watched, timed);
     let loops = watched.target.drive.has_cached_loop();
     let conclusions = conclude(&Observed {
         origin: Origin::Drive(watched.target.drive.medium),
@@ -122,7 +70,7 @@ pub(crate) fn was_read(watched: &Watched<'_>, began_ns: u64, timed: &Timed<'_>, 
         // One drive counts once.
         same_drive: true,
         durable_ns: phase.window.durable_ns,
-        read_ns: Some(group_ns(timed, Call::Read)),
+        read_ns: Some(timed.done.calls.group_ns(Call::Read)),
         ..seen
     });
     if let (Some(cache), Some(share)) = (&mut phase.cache, conclusions.device_read_share) {

@@ -177,6 +177,12 @@ impl<'a> Calls<'a> {
         &self.groups
     }
 
+    /// The time in calls of one group.
+    #[must_use]
+    pub fn group_ns(&self, call: Call) -> u64 {
+        self.groups.iter().find(|(known, _)| *known == call).map_or(0, |(_, ns)| *ns)
+    }
+
     /// The latencies, by operation.
     #[must_use]
     pub fn latencies(&self) -> &[(LatencyOp, Histogram)] {

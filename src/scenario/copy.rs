@@ -9,6 +9,7 @@ use super::events::Event;
 use super::evidence::{self, Copier, Observed, conclude};
 use super::kept;
 use super::layout::Layout;
+use super::observed;
 use super::options::Options;
 use super::record;
 use super::stage::{Staged, makers};
@@ -168,7 +169,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     let mut verification = if !options.verify || !engine.moves_bytes() || job.fresh.is_some() { None } else { Some(compare(job)?) };
     let changed = source_changed(job, verification.as_mut())?;
     phase.integrity = verification.as_ref().map(record::integrity);
-    let seen = observed(job, &timed, cache, baseline_bytes_per_s, &layout, verification.as_ref(), phase);
+    let seen = seen(job, &timed, cache, baseline_bytes_per_s, &layout, verification.as_ref(), phase);
     draw_conclusions(&seen, job, phase);
     if !changed.is_empty() {
         phase.flags.push(flags::SOURCE_CHANGED.flag(None, None));
@@ -264,7 +265,7 @@ fn differ(job: &Job<'_>, found: &Verification) -> Error {
 }
 
 /// What was seen of the copy.
-fn observed(
+fn seen(
     job: &Job<'_>,
     timed: &Timed<'_>,
     cache: Option<Prepared>,
@@ -283,23 +284,16 @@ fn observed(
         CopySource::Generated(_) => (evidence::Origin::Generated, None),
     };
     let loops = source.is_some_and(|(_, drive)| drive.has_cached_loop());
-    let done = &timed.done;
     let is_own = !matches!(job.engine, Engine::Command(_));
-    let (cpu, moved) = (timed.cpu(), timed.moved());
-    let places = [Some(job.watched.target), job.source_place()];
-    let through_a_program = places.into_iter().flatten().any(|place| place.drive.is_fuse());
-    let read_ns = done.calls.groups().iter().filter(|(call, _)| *call == result::Call::Read).map(|(_, ns)| ns).sum();
+    let reads_through_a_program = job.source_place().is_some_and(|place| place.drive.is_fuse());
+    let seen = observed::of_window(&job.watched, timed);
     Observed {
-        bytes: done.bytes,
-        files: done.files,
         copier: match job.engine {
             Engine::Command(_) => Copier::OtherProgram,
             Engine::Files(..) if job.engine.moves_bytes() => Copier::Copysim,
             Engine::Files(..) => Copier::Nobody,
         },
-        durable_ns: timed.durable_ns,
         origin,
-        target: job.watched.target.drive.medium,
         same_drive: job.same_drive(),
         wanted: job.options.cache,
         cache,
@@ -311,24 +305,16 @@ fn observed(
         shared_share: layout.shared_share(),
         copy_stored_share: layout.stored_share(),
         copy_encoded_share: layout.encoded_share(),
-        flush: timed.flush.clone(),
-        tool_ns: if is_own { done.thread_ns.saturating_sub(done.calls.total_ns()) } else { cpu.user_ns },
-        system_ns: cpu.system_ns,
-        read_ns: is_own.then_some(read_ns),
+        tool_ns: if is_own { seen.tool_ns } else { timed.cpu().user_ns },
+        read_ns: is_own.then(|| timed.done.calls.group_ns(result::Call::Read)),
         tool_bytes_per_s: job.tool_bytes_per_s,
         link_bytes_per_s: job.link_bytes_per_s(),
         target_busy_ns: phase.device.get(job.watched.target.id).and_then(|device| device.inflight_union_ns),
-        // A program behind the file system does the reading and writing for us.
-        own_io: moved.own.filter(|_| !through_a_program),
-        others_io: moved.others,
-        hidden_processes: moved.has_hidden,
-        busiest: moved.busiest,
+        own_io: seen.own_io.filter(|_| !reads_through_a_program),
         baseline_bytes_per_s,
         source_layout: source.map(|(staged, _)| staged.layout),
-        thread_ns: done.thread_ns,
-        generator_ns: phase.source.and_then(|source| source.wait_ns).unwrap_or(0),
-        suspended_ns: timed.suspended_ns(),
         data_differ: verification.map(|verification| !verification.is_good()),
+        ..seen
     }
 }
 

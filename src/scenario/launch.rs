@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::background::{Background, Copied as Meanwhile};
 use super::course;
 use super::events::Event;
-use super::evidence::{self, Copier, Observed, conclude_start};
+use super::evidence::{self, Observed, conclude_start};
+use super::observed;
 use super::options::Options;
 use super::plan::PlannedLaunch;
 use super::record;
@@ -23,7 +24,7 @@ use crate::measure::Histogram;
 use crate::path_text::path_text;
 use crate::platform::{Handle, MemoryGroup, ignore_unsupported, remove_memory_groups};
 use crate::progress::Counter;
-use crate::result::{self, Cache, LatencyOp, Launch, LaunchWaits, Phase, PhaseStatus, Warmth, Work as Asked};
+use crate::result::{self, Cache, LatencyOp, Launch, LaunchWaits, Phase, PhaseStatus, Warmth};
 use crate::units::{Bytes, count, files};
 use crate::workload::launch::{Place, Play, play, shape};
 
@@ -157,7 +158,7 @@ fn attempt(job: &Job<'_>, phase: &mut Phase) -> Result<()> {
     let checked = if job.verify { Some(compare(job)?) } else { None };
     phase.integrity = checked.as_ref().map(record::integrity);
     if let Some(prepared) = prepared {
-        let seen = observed(job, &timed, prepared, baseline_bytes_per_s, meanwhile, checked.as_ref().map(|found| !found.is_good()));
+        let seen = seen(job, &timed, prepared, baseline_bytes_per_s, meanwhile, checked.as_ref().map(|found| !found.is_good()));
         let conclusions = conclude_start(&seen);
         if let (Some(cache), Some(share)) = (&mut phase.cache, conclusions.device_read_share) {
             cache.device_read_share = Some(share);
@@ -290,14 +291,7 @@ fn tell(job: &Job<'_>, timed: &Timed<'_>, prepared: Option<&Prepared>, meanwhile
     traced::record(&watched, timed, phase);
     course::tell(timed, watched.target.id, phase);
     let calls = &timed.done.calls;
-    phase.work = Some(Asked {
-        read_bytes: calls.read_bytes,
-        written_bytes: calls.written_bytes,
-        reads: calls.reads,
-        writes: calls.writes,
-        flushes: calls.flushes,
-        files_failed: 0,
-    });
+    phase.work = Some(record::work(calls));
     let at_once = launch.play.steps.iter().map(|step| step.at_once).max().unwrap_or(1);
     phase.engine = Some(result::Engine {
         name: "player".to_owned(),
@@ -342,7 +336,8 @@ fn waits(latencies: &[(LatencyOp, Histogram)], whole_ns: u64) -> Vec<LaunchWaits
     LIMITS_MS.map(of_limit).into()
 }
 
-fn observed(
+/// What was seen of the start.
+fn seen(
     job: &Job<'_>,
     timed: &Timed<'_>,
     prepared: Prepared,
@@ -360,41 +355,24 @@ fn observed(
         Some(_) => timed.done.storage_read_bytes.map(|read_bytes| Counters { read_bytes, ..Counters::default() }).into_iter().collect(),
     };
     let part = |stored: u64| u64::try_from(u128::from(read_bytes) * u128::from(stored) / u128::from(corpus.byte_count().max(1))).unwrap_or(u64::MAX);
-    let moved = timed.moved();
+    let seen = observed::of_window(&watched, timed);
     Observed {
         bytes: read_bytes,
-        files: timed.done.files,
-        copier: Copier::Copysim,
         durable_ns: None,
         origin: evidence::Origin::Drive(drive.medium),
-        target: drive.medium,
+        // One drive counts once.
         same_drive: true,
         wanted: if job.launch.start == Start::Cold { job.options.cache } else { Wanted::Warm },
         cache_below: drive.has_cached_loop() && prepared.metadata != Warmth::Cold,
         cache: Some(prepared),
         source_stored_bytes: staged.stored_bytes.map(part),
-        cache_elsewhere: drive.cache_elsewhere(),
         source_counted: counted.clone(),
         target_counted: counted,
-        shared_share: None,
-        copy_stored_share: None,
-        copy_encoded_share: None,
-        flush: timed.flush.clone(),
-        tool_ns: timed.done.thread_ns.saturating_sub(timed.done.calls.total_ns()),
-        system_ns: timed.cpu().system_ns,
-        read_ns: None,
-        tool_bytes_per_s: None,
-        link_bytes_per_s: drive.link_bytes_per_s(),
-        target_busy_ns: None,
-        own_io: moved.own.filter(|_| !drive.is_fuse() && meanwhile.is_none()),
-        others_io: moved.others,
-        hidden_processes: moved.has_hidden,
-        busiest: moved.busiest,
+        own_io: seen.own_io.filter(|_| meanwhile.is_none()),
         baseline_bytes_per_s,
         source_layout: Some(staged.layout),
         thread_ns: timed.returned_ns,
-        generator_ns: 0,
-        suspended_ns: timed.suspended_ns(),
         data_differ,
+        ..seen
     }
 }

@@ -17,6 +17,7 @@ pub mod launch;
 pub mod layout;
 pub mod memory;
 pub mod needs;
+pub(crate) mod observed;
 pub mod options;
 mod outline;
 pub mod plan;

@@ -9,6 +9,7 @@ use crate::corpus::locate::{self, Kind, Second, What};
 use crate::corpus::verify::Verification;
 use crate::drive::Counters;
 use crate::engine::Engine;
+use crate::measure::calls::Calls;
 use crate::result::{
     self, Cache, DeviceCounters, Integrity, Latency, Layout, Layouts, Measured, Mismatch, MismatchRange, Phase, SecondRead, SlowFile, StartPoint,
     Timeline, Waits, Window, Work,
@@ -24,14 +25,7 @@ pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
     let (engine, done) = (job.engine, &timed.done);
     let calls = &done.calls;
     let own = !matches!(engine, Engine::Command(_));
-    phase.work = own.then_some(Work {
-        read_bytes: calls.read_bytes,
-        written_bytes: calls.written_bytes,
-        reads: calls.reads,
-        writes: calls.writes,
-        flushes: calls.flushes,
-        files_failed: 0,
-    });
+    phase.work = own.then(|| work(calls));
     let order = match job.options.order {
         Order::Manifest => "manifest",
         Order::Readdir => "readdir",
@@ -46,10 +40,22 @@ pub(super) fn window(job: &Job<'_>, timed: &Timed<'_>, phase: &mut Phase) {
         preserve: own.then(|| vec!["mtime".to_owned(), "permissions".to_owned()]),
         ceiling_bytes_per_s: job.tool_bytes_per_s,
     });
-    let waited = calls.groups().iter().find(|(call, _)| *call == result::Call::Generator).map_or(0, |(_, ns)| *ns);
+    let waited = calls.group_ns(result::Call::Generator);
     phase.source = Some(result::Source { kind: job.from.kind(), wait_ns: generated.then_some(waited) });
     let slow = |slow: &Slow| SlowFile { path: slow.path.clone(), bytes: slow.bytes, ns: slow.ns };
     phase.slowest_files = done.slowest.iter().map(slow).collect();
+}
+
+/// What was asked of the system.
+pub(crate) fn work(calls: &Calls<'_>) -> Work {
+    Work {
+        read_bytes: calls.read_bytes,
+        written_bytes: calls.written_bytes,
+        reads: calls.reads,
+        writes: calls.writes,
+        flushes: calls.flushes,
+        files_failed: 0,
+    }
 }
 
 /// What every window has: its ends, what was done, counters, waits, latencies, timeline.

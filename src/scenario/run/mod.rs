@@ -1,30 +1,28 @@
 //! Carries a plan out: workspaces, corpora, runs, record. Whatever ends it, what was done is kept and what was written is removed.
 
+mod once;
+mod ready;
+mod state;
+
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+
+use ready::position;
 
 use super::account;
 use super::ceiling;
 use super::consent;
-use super::copy::{self, CopySource, Job};
 use super::events::{Event, Observer};
 use super::facts;
-use super::fill;
-use super::launch;
 use super::memory;
 use super::options::State;
-use super::plan::{Plan, PlannedLaunch, PlannedPhase, Source};
+use super::plan::{Plan, PlannedPhase, Source};
 use super::prepare;
-use super::spec::Role;
-use super::stage::{Note, Staged, makers, remove_unfinished, stage};
+use super::stage::{Note, remove_unfinished};
 use super::wall::WallClock;
 use super::window::{DriveCounters, Place, Watched};
-use crate::corpus::Corpus;
-use crate::corpus::identity::make_manifest;
-use crate::corpus::manifest::Manifest;
-use crate::drive::block_trace::{self, Reads};
+use crate::drive::block_trace;
 use crate::drive::pulse::Pulse;
 use crate::drive::space::Room;
 use crate::drive::{Drive, DriveLock, Removal, RunDir, Workspace};
@@ -32,13 +30,10 @@ use crate::engine::Engine;
 use crate::error::{Context, Error, Result, Side};
 use crate::path_text::path_text;
 use crate::platform::{Host, System, ignore_unsupported};
-use crate::progress::{Cancel, Counter};
+use crate::progress::Cancel;
 use crate::result::{self, Aftermath, Document, Kept, Phase, PhaseKind, PhaseStatus, summary};
-use crate::units::{Bytes, files};
+use crate::units::Bytes;
 use crate::workload::samples::FileLog;
-
-/// How long a drive must have been idle after what made it dirty was removed.
-const AFTER_REMOVAL: Duration = Duration::from_secs(1);
 
 /// What a run needs besides its plan.
 #[derive(Clone, Copy)]
@@ -87,37 +82,6 @@ pub fn run(plan: &Plan, around: Around<'_>, copysim: result::Copysim) -> (Docume
         }
     }
     (document, outcome)
-}
-
-/// A corpus ready to be copied.
-enum Ready {
-    OnTarget(Box<Staged>),
-    OnSource(Box<Staged>),
-    InMemory(Box<Staged>),
-    Generated(Box<Manifest>),
-}
-
-impl Ready {
-    fn staged(&self) -> Option<&Staged> {
-        match self {
-            Self::OnTarget(staged) | Self::OnSource(staged) | Self::InMemory(staged) => Some(staged),
-            Self::Generated(_) => None,
-        }
-    }
-
-    fn manifest(&self) -> &Manifest {
-        match self {
-            Self::OnTarget(staged) | Self::OnSource(staged) | Self::InMemory(staged) => &staged.manifest,
-            Self::Generated(manifest) => manifest,
-        }
-    }
-}
-
-/// A corpus, and for which role it is ready; none for one that is made while it is written.
-struct Prepared {
-    role: Option<Role>,
-    corpus: Corpus,
-    ready: Ready,
 }
 
 type OpenSource<'a> = Option<(Workspace<'a>, DriveCounters, &'a Drive)>;
@@ -294,50 +258,6 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Brings the target into the state that was asked for: before the first run, and before each what a run undoes.
-    fn bring_into_state(&self, index: u32, title: &str, began_ns: u64, keep: &mut dyn FnMut(Phase) -> Option<()>) -> Result<()> {
-        let Self { plan, around, .. } = self;
-        let watched = self.watched(title, None);
-        let available = || -> Result<crate::platform::Space> {
-            around.system.files.space(self.target.handle()).during("ask for the space of", Side::Target, self.target.path())
-        };
-        if plan.fill_percent.is_some() || plan.options.state != State::AsIs {
-            self.target.still_here()?;
-        }
-        if index == 1 && plan.options.state == State::Dirty {
-            let bytes = prepare::bytes_to_dirty(available()?.available_bytes.unwrap_or(0));
-            let run = self.target.new_run()?;
-            let (mut phase, done) = prepare::write(&watched, &run, "dirty", bytes, began_ns);
-            let before = self.target_counted.read();
-            let removed = self.remove(run);
-            // What a file system tells of removals it tells later, when it has leisure.
-            watched.settle(AFTER_REMOVAL)?;
-            if done.is_ok() {
-                prepare::stayed_dirty(&mut phase, before, self.target_counted.read());
-            }
-            keep(phase);
-            done.and(removed)?;
-        }
-        if let Some(percent) = plan.fill_percent.filter(|_| index == 1) {
-            match fill::missing_bytes(percent, available()?) {
-                0 => around.observer.on(Event::Notice(format!("the target is {percent} % full already"))),
-                bytes => {
-                    let run = self.target.new_run()?;
-                    let (phase, done) = prepare::write(&watched, &run, "fill", bytes, began_ns);
-                    keep(phase);
-                    *self.filling.borrow_mut() = Some(run);
-                    done?;
-                }
-            }
-        }
-        if plan.options.state == State::Trimmed {
-            let (phase, done) = prepare::trim(&watched, self.target.handle(), began_ns);
-            keep(phase);
-            done?;
-        }
-        Ok(())
-    }
-
     fn watched<'w>(&'w self, title: &'w str, source: Option<Place<'w>>) -> Watched<'w> {
         let Around { system, host, observer, cancel, .. } = self.around;
         Watched { system, host, observer, cancel, title, evidence: self.plan.options.evidence, target: self.target_place(), source, traced: None }
@@ -396,157 +316,6 @@ impl<'a> Bench<'a> {
         consent::ask(self.plan, note, staging_bytes, space.total_bytes, self.around.observer, self.around.cancel)
     }
 
-    /// Makes all that is needed ready, each corpus once for each drive, and puts it into the record.
-    fn prepare_all(&self, document: &mut Document) -> Result<Vec<Prepared>> {
-        let mut prepared: Vec<Prepared> = Vec::new();
-        for phase in &self.plan.phases {
-            let staged = phase.staged().into_iter().map(|(role, corpus)| (Some(role), corpus));
-            let made = phase.role().is_none().then_some((None, &phase.corpus));
-            for (role, corpus) in staged.chain(made) {
-                if prepared.iter().any(|one| one.role == role && one.corpus == *corpus) {
-                    continue;
-                }
-                let ready = self.prepare(role, corpus)?;
-                document.corpora.push(account::corpus(ready.manifest(), ready.staged(), self.around.system.clock.wall().as_second()));
-                prepared.push(Prepared { role, corpus: corpus.clone(), ready });
-            }
-        }
-        Ok(prepared)
-    }
-
-    fn prepare(&self, role: Option<Role>, corpus: &Corpus) -> Result<Ready> {
-        let Around { system, observer, cancel, .. } = self.around;
-        let on = |workspace: &Workspace<'_>, asks: bool| {
-            let mut first = |note: Note| if asks { self.consent(note, corpus.byte_count().saturating_sub(note.bytes)) } else { Ok(()) };
-            let staged = stage(system, workspace, corpus, observer, cancel, &mut first);
-            if staged.is_err()
-                && let Err(left) = remove_unfinished(system, workspace, observer)
-            {
-                observer.on(Event::Notice(format!("what was begun could not be removed: {left}")));
-            }
-            staged.map(Box::new)
-        };
-        match (role, &self.source, &self.memory) {
-            (Some(Role::Target), ..) => on(&self.target, true).map(Ready::OnTarget),
-            (Some(Role::Source), Some((workspace, ..)), _) => on(workspace, false).map(Ready::OnSource),
-            (Some(Role::Source), None, Some((workspace, _))) => on(workspace, false).map(Ready::InMemory),
-            (Some(Role::Source), None, None) | (None, ..) => {
-                let counter = Arc::new(Counter::default());
-                let what = format!("computing the digests of {}, {}", files(corpus.file_count()), Bytes(corpus.byte_count()));
-                observer.on(Event::Begins { what, bytes: corpus.byte_count(), counter: counter.clone(), timed: false });
-                let made = make_manifest(system, corpus, makers(), &counter, cancel);
-                observer.on(Event::Ends);
-                made.map(|manifest| Ready::Generated(Box::new(manifest)))
-            }
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one call for each phase, and each of these differs among them")]
-    fn work_once(&self, title: &str, ready: &Ready, fresh: Option<u64>, keep: bool, phase: &mut Phase, began_ns: u64, index: u32) -> Result<()> {
-        let Self { plan, around, .. } = self;
-        self.target.still_here()?;
-        if let Some((workspace, ..)) = &self.source {
-            workspace.still_here()?;
-        }
-        let target = self.target_place();
-        let source = self.source.as_ref().map(|(_, counted, drive)| Place { drive, counted, id: "d1" });
-        let from = match ready {
-            Ready::OnTarget(staged) => CopySource::Staged { staged, place: Some(target) },
-            Ready::OnSource(staged) => CopySource::Staged { staged, place: source },
-            Ready::InMemory(staged) => CopySource::Staged { staged, place: None },
-            Ready::Generated(manifest) => CopySource::Generated(manifest),
-        };
-        let run = self.target.new_run()?;
-        // A corpus in another place than the source's is not read from it, and two directories of one drive are one drive.
-        let source = source.filter(|source| matches!(ready, Ready::OnSource(_)) && !source.shares_counters(&target));
-        let reads = match (&source, ready) {
-            (Some(place), _) => Reads::Drive(place.drive),
-            (None, Ready::OnTarget(_)) => Reads::Target,
-            (None, _) => Reads::Nothing,
-        };
-        let traced = plan.options.block_trace.then_some(reads);
-        let watched = Watched { traced, ..self.watched(title, source) };
-        let job = Job {
-            watched,
-            options: &plan.options,
-            engine: &self.engine,
-            from: &from,
-            run: &run,
-            began_ns,
-            log: self.log.as_ref(),
-            fresh,
-            is_new: matches!(phase.kind, PhaseKind::Write),
-            tool_bytes_per_s: self.tool_bytes_per_s.get(),
-        };
-        if let Some(log) = &self.log {
-            log.begin_run(index);
-        }
-        around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
-        let mut done = copy::copy(&job, phase);
-        // What follows is removing: it adds nothing to the phase.
-        around.observer.on(Event::UnderWay(Box::new(phase.clone())));
-        if let Some(log) = &self.log {
-            done = done.and(log.end_run());
-        }
-        if keep && done.is_ok() {
-            let path = path_text(&self.target.keep(run)?);
-            self.kept.borrow_mut().push(Kept { path, bytes: Some(phase.bytes), what: "copy".to_owned() });
-            return done;
-        }
-        let removed = self.remove(run);
-        if let (Err(_), Err(left)) = (&done, &removed) {
-            // The first failure is the one to return; that something is left behind must be said all the same.
-            around.observer.on(Event::Notice(format!("the copy could not be removed: {left}")));
-        }
-        done.and(removed)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one call for each phase, and each of these differs among them")]
-    fn launch_once(
-        &self,
-        title: &str,
-        launch: &PlannedLaunch,
-        prepared: &[Prepared],
-        at: usize,
-        verify: bool,
-        phase: &mut Phase,
-        began_ns: u64,
-    ) -> Result<()> {
-        let Self { plan, around, .. } = self;
-        self.target.still_here()?;
-        let staged = |at: usize| prepared[at].ready.staged().ok_or_else(|| Error::Internal(format!("{} was not staged", prepared[at].corpus.id())));
-        let during = launch.during.as_ref().map(|corpus| position(prepared, Some(Role::Target), corpus).and_then(staged)).transpose()?;
-        let run = self.target.new_run()?;
-        let beside = match during.map(|_| self.target.new_run()).transpose() {
-            Ok(beside) => beside,
-            Err(error) => {
-                // The error is the one to tell; what stays is removed by the next start.
-                let _ = self.remove(run);
-                return Err(error);
-            }
-        };
-        let traced = plan.options.block_trace.then_some(Reads::Target);
-        let job = launch::Job {
-            watched: Watched { traced, ..self.watched(title, None) },
-            options: &plan.options,
-            launch,
-            staged: staged(at)?,
-            during: during.zip(beside.as_ref()),
-            run: &run,
-            verify,
-            began_ns,
-        };
-        around.observer.on(Event::UnderWay(Box::new(Phase { status: PhaseStatus::Interrupted, ..phase.clone() })));
-        let done = launch::launch(&job, phase);
-        // What follows is removing: it adds nothing to the phase.
-        around.observer.on(Event::UnderWay(Box::new(phase.clone())));
-        let removed = self.remove(run).and(beside.map_or(Ok(()), |beside| self.remove(beside)));
-        if let (Err(_), Err(left)) = (&done, &removed) {
-            around.observer.on(Event::Notice(format!("what was written could not be removed: {left}")));
-        }
-        done.and(removed)
-    }
-
     fn remove(&self, run: RunDir) -> Result<()> {
         let path = run.path.clone();
         self.around.observer.on(Event::Waits("removing what was written".to_owned()));
@@ -575,12 +344,6 @@ impl<'a> Bench<'a> {
         document.aftermath = Some(Aftermath { remove_with, kept, unplug, unplug_because: Some(because.to_owned()) });
         unfilled.and(freed).and(removed)
     }
-}
-
-/// Which of the corpora that were made ready is this one.
-fn position(prepared: &[Prepared], role: Option<Role>, corpus: &Corpus) -> Result<usize> {
-    let found = prepared.iter().position(|one| one.role == role && one.corpus == *corpus);
-    found.ok_or_else(|| Error::Internal(format!("{} was not made ready", corpus.id())))
 }
 
 /// Opens a workspace, says what a killed run had left there, and removes corpora that were never finished.
