@@ -84,6 +84,19 @@ impl IoFailure {
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
+
+    /// Whether the answer tells of a limit of this machine or of its user's (open files, memory, `ulimit -f`), which says nothing about the drive. No file of
+    /// copysim's own is as long as a file system's limit, except where its caller says so.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        is_shortage(&self.source) || self.errno() == Some(libc::EFBIG)
+    }
+}
+
+/// Whether an answer tells that this machine has too little of something: that says nothing about a drive.
+#[must_use]
+pub fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }
 
 impl fmt::Display for IoFailure {

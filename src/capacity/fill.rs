@@ -77,7 +77,7 @@ pub struct Filled {
     /// The same files, open for reading: a fake may have destroyed by now what leads to them.
     pub readers: Vec<(u64, Handle)>,
     /// What went wrong.
-    pub troubles: Vec<String>,
+    pub troubles: Vec<IoFailure>,
     /// Whether nothing more fits, or all that was to be written is.
     pub is_done: bool,
 }
@@ -285,7 +285,7 @@ impl Filler<'_, '_> {
 
     fn trouble(&mut self, operation: &'static str, name: &str, source: io::Error) {
         let path: PathBuf = self.plan.run.path.join(name);
-        self.filled.troubles.push(IoFailure { operation, side: Side::Target, path, offset: None, source }.to_string());
+        self.filled.troubles.push(IoFailure { operation, side: Side::Target, path, offset: None, source });
     }
 }
 

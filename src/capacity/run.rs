@@ -353,7 +353,7 @@ impl Check<'_> {
             layout.add(laid.clone());
         }
         readers.append(&mut filled.readers);
-        progress.troubles.append(&mut filled.troubles);
+        progress.troubles.extend(filled.troubles.iter().map(ToString::to_string));
         let outcome = match failure {
             Err(error) => Err(error),
             Ok(Some(error @ (Error::Interrupted(_) | Error::Internal(_)))) => Err(error),

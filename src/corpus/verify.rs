@@ -14,7 +14,7 @@ use super::manifest::{Listed, Manifest};
 use super::marks::Marker;
 use super::stream::CHUNK_BYTES;
 use super::times::Times;
-use crate::error::{Context, Error, Result, Side, reason};
+use crate::error::{Context, Error, Result, Side, is_shortage, reason};
 use crate::path_text::path_text;
 use crate::platform::{Files, Handle, Kind as FileKind, Stat, ignore_unsupported};
 use crate::progress::{Cancel, Counter};
@@ -167,11 +167,6 @@ struct Shortage {
     operation: &'static str,
     path: PathBuf,
     error: io::Error,
-}
-
-/// Whether an answer tells of this machine and not of the drive.
-fn is_shortage(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }
 
 /// Opens a file; none where there is something else, which is not even opened: a FIFO may wait for ever, and a device do something.

@@ -55,13 +55,13 @@ pub(super) struct Wrote {
 pub(super) enum Failure {
     /// The drive answered with an error.
     Drive(Error),
-    /// Something else.
+    /// Something else, a limit of this machine among it.
     Other(Error),
 }
 
 impl Failure {
     fn of(error: Error) -> Self {
-        if matches!(error, Error::Io(_)) { Self::Drive(error) } else { Self::Other(error) }
+        if matches!(&error, Error::Io(failure) if !failure.is_shortage()) { Self::Drive(error) } else { Self::Other(error) }
     }
 }
 
@@ -103,9 +103,10 @@ impl Bed<'_> {
             written: Some(Written { files: around.system.files, dir: &self.run.dir, path: &self.run.path, one_file: Some(&one_file) }),
         })?;
         record::written(&watched, self.bench.began_ns, &timed, &mut phase);
-        let failure = match (timed.done.failure.take(), filled.troubles.first()) {
+        let trouble = (!filled.troubles.is_empty()).then(|| filled.troubles.swap_remove(0));
+        let failure = match (timed.done.failure.take(), trouble) {
             (Some(error @ Error::Interrupted(_)), _) => Some(Failure::Other(error)),
-            (_, Some(trouble)) => Some(Failure::Drive(Error::Internal(trouble.clone()))),
+            (_, Some(trouble)) => Some(Failure::of(trouble.into())),
             (Some(error), None) => Some(Failure::of(error)),
             (None, None) if phase.bytes < files.bytes => {
                 let words = format!("{} is full: only {} of {} could be written", path_text(&self.run.path), Bytes(phase.bytes), Bytes(files.bytes));
