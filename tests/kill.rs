@@ -52,6 +52,8 @@ struct Place {
     root: TempDir,
     home: TempDir,
     user: Option<u32>,
+    /// Whether copysim is started to outlive its terminal.
+    outlives: bool,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -60,7 +62,7 @@ impl Place {
         let turn = DRIVE.lock().unwrap_or_else(PoisonError::into_inner);
         let memory = Path::new("/dev/shm");
         let root = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
-        let place = Self { root, home: tempfile::tempdir().unwrap(), user: None, _turn: turn };
+        let place = Self { root, home: tempfile::tempdir().unwrap(), user: None, outlives: false, _turn: turn };
         for dir in ["stick/photos", "stick/empty", "outside/letters"] {
             fs::create_dir_all(place.root.path().join(dir)).unwrap();
         }
@@ -101,6 +103,11 @@ impl Place {
                 let mut command = Command::new("setpriv");
                 let user = user.to_string();
                 command.args(["--reuid", &user, "--regid", &user, "--clear-groups", program]);
+                command
+            }
+            None if self.outlives => {
+                let mut command = Command::new("nohup");
+                command.arg(program);
                 command
             }
             None => Command::new(program),
@@ -349,6 +356,24 @@ fn a_signal_while_the_drive_is_waited_for_ends_the_wait() {
     assert_eq!(ended, Some(130), "{said}");
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(place.unfinished(), (0, 0));
+}
+
+#[test]
+fn what_is_to_outlive_its_terminal_does_and_heeds_the_other_signals() {
+    for outlives in [true, false] {
+        let place = Place { outlives, ..Place::new() };
+        let waits = "run 1 of 9: waiting until the drive has been idle for 10m";
+        let running = place.start("jpg-same-drive", &place.stick(), waits, &["--settle", "10m", "--yes"]);
+        running.signal(Signal::HUP);
+        // Longer than what counts as one request.
+        thread::sleep(Duration::from_millis(700));
+        if outlives {
+            running.signal(Signal::INT);
+        }
+        let (ended, said) = running.ends();
+        assert_eq!(ended, Some(if outlives { 130 } else { 129 }), "{said}");
+        assert_eq!(place.unfinished(), (0, 0));
+    }
 }
 
 #[test]

@@ -4,11 +4,10 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::signals::ONE_REQUEST_NS;
+use super::signals::{ONE_REQUEST_NS, requests};
 use crate::platform::{Ended, Farewell, OS, Split, Worker, split};
 
 /// How long the working process has to end by a second signal before this one does.
@@ -39,7 +38,7 @@ pub fn leave(code: u8) -> ! {
 
 fn wait(worker: Worker) -> u8 {
     let send = worker.signals();
-    if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+    if let Ok(mut signals) = Signals::new(requests()) {
         thread::spawn(move || {
             let mut first_ns = None;
             for signal in signals.forever() {

@@ -8,7 +8,7 @@ use signal_hook::iterator::Signals;
 
 use super::output;
 use crate::error::{Context, Result, Side};
-use crate::platform::{OS, leave_to_other_threads};
+use crate::platform::{OS, is_ignored, leave_to_other_threads};
 use crate::progress::Cancel;
 
 /// Signals that come together within this time are one request.
@@ -31,7 +31,7 @@ pub fn cancel_saying(words: &'static str) -> Result<Arc<Cancel>> {
     let raised = Arc::clone(&cancel);
     // A limit of the user's on the size of files (ulimit -f) shall be an error of the write, not the end of the program.
     signal_hook::flag::register(SIGXFSZ, Arc::default()).during("listen for", Side::Host, "signals")?;
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).during("listen for", Side::Host, "signals")?;
+    let mut signals = Signals::new(requests()).during("listen for", Side::Host, "signals")?;
     thread::spawn(move || {
         let mut first_ns = 0;
         for signal in signals.forever() {
@@ -49,6 +49,12 @@ pub fn cancel_saying(words: &'static str) -> Result<Arc<Cancel>> {
             output::note(words);
         }
     });
-    leave_to_other_threads(&[SIGINT, SIGTERM, SIGHUP]);
+    leave_to_other_threads(&requests());
     Ok(cancel)
+}
+
+/// The signals that ask for the end. The end of a terminal asks for nothing where this program was started to outlive it (`nohup`). SIGINT does even where it
+/// was ignored: a shell without job control has it so for what it starts in the background, and a script that sends it means it.
+pub(super) fn requests() -> Vec<i32> {
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)).collect()
 }

@@ -340,6 +340,8 @@ fn look(host: &Host, id: u32) -> Option<(Process, i32)> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make their own fixtures")]
+
     use std::process::Command;
 
     use super::*;

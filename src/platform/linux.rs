@@ -389,6 +389,16 @@ pub fn leave_to_other_threads(signals: &[i32]) {
     }
 }
 
+/// Whether this program was started to go on in spite of a signal, as `nohup` has it for the end of a terminal. To be asked before it is listened for.
+#[must_use]
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: an all-zero sigaction is valid, and the call fills in the one that it is given and changes nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;

@@ -23,7 +23,7 @@ pub use clock::{Clock, FakeClock, OsClock};
 pub use files::{Entry, Files, Handle, Kind, OsFiles, Reader, Space, Stat, Writer, ignore_unsupported, is_unsupported, memory_file};
 pub use host::{Fact, Host, append, read_optional, read_text, umask, write_atomically};
 pub use kernel_log::KernelLog;
-pub use linux::{Extent, Extents, Usage, allow_many_open_files, die_with_parent, leave_to_other_threads, storage_read_by_thread};
+pub use linux::{Extent, Extents, Usage, allow_many_open_files, die_with_parent, is_ignored, leave_to_other_threads, storage_read_by_thread};
 pub use lock::{Locking, NameLock, lock_name};
 pub use mapping::Mapping;
 pub use memory_group::{MemoryGroup, remove_memory_groups};
