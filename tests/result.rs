@@ -12,7 +12,7 @@ use copysim::measure::{MAX_POINTS, Recorder};
 use copysim::report;
 use copysim::result::mask::{Identity, mask};
 use copysim::result::summary::summarise;
-use copysim::result::{Document, Measured, PhaseStatus, Timeline, differences, flags, schema, store};
+use copysim::result::{Document, Measured, PhaseStatus, Source, SourceKind, Timeline, differences, flags, schema, store};
 use records::{RUNS, good};
 use serde_json::Value;
 
@@ -577,6 +577,30 @@ fn record_of(bytes: u64, durations_ns: &[u64]) -> Document {
     }
     document.summary = summarise(&document);
     document
+}
+
+#[test]
+fn a_copy_within_a_drive_is_said_to_be_also_in_a_suite_with_a_source_of_its_own() {
+    let says = |source: Option<&str>, kind: SourceKind, counted: &[&str]| {
+        let mut document = good();
+        document.scenarios[0].roles.source = source.map(str::to_owned);
+        for phase in document.runs.iter_mut().flat_map(|run| &mut run.phases) {
+            phase.source = Some(Source { kind, wait_ns: None });
+            let counters = *phase.device.values().next().unwrap();
+            phase.device = counted.iter().map(|id| ((*id).to_owned(), counters)).collect();
+        }
+        if text(&document).contains(" to copy on this drive") { "on" } else { "to" }
+    };
+    // Source and target are one, whatever was counted.
+    assert_eq!(says(Some("d0"), SourceKind::Drive, &["d0"]), "on");
+    assert_eq!(says(Some("d0"), SourceKind::Drive, &[]), "on");
+    // Another drive took part, or nobody counted.
+    assert_eq!(says(Some("d1"), SourceKind::Drive, &["d0", "d1"]), "to");
+    assert_eq!(says(Some("d1"), SourceKind::Drive, &[]), "to");
+    assert_eq!(says(None, SourceKind::Memory, &["d0"]), "to");
+    // Copies of a suite that had a source of its own for others.
+    assert_eq!(says(Some("d1"), SourceKind::Drive, &["d0"]), "on");
+    assert_eq!(says(None, SourceKind::Drive, &["d0"]), "on");
 }
 
 #[test]

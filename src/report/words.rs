@@ -110,7 +110,7 @@ pub(super) fn answer(group: &Group<'_>) -> Option<String> {
             came_back(group.kind)
         ));
     };
-    let mut words = format!("{what} takes {} {}", spoken(durable), doing(group));
+    let mut words = format!("{what} takes {} {}", spoken(durable), doing(group, typical));
     if group.writes() {
         words.push_str(&progress_bar(returned, durable));
     }
@@ -149,11 +149,11 @@ fn uncounted(group: &Group<'_>, phase: &Phase, what: &str) -> String {
         );
     }
     if phase.data_differ() {
-        return format!("{what} took {took} {}, but what came back is not what was written, so there is no rate.", doing(group));
+        return format!("{what} took {took} {}, but what came back is not what was written, so there is no rate.", doing(group, phase));
     }
     let all = phase.flags.iter().chain(&group.document.flags);
     let reasons: Vec<String> = all.filter(|flag| flag.severity == Severity::Invalid).map(|flag| sentence(&printable(&flag.message))).collect();
-    format!("{what} took {took} {}, but that is no measure of the drive, so there is no rate. {}", doing(group), reasons.join(" "))
+    format!("{what} took {took} {}, but that is no measure of the drive, so there is no rate. {}", doing(group, phase), reasons.join(" "))
 }
 
 /// The corpus as a person would call it: `A folder of 7,861 photos (8.41 GB)`.
@@ -179,10 +179,9 @@ fn what(document: &Document, phase: &Phase) -> String {
 }
 
 /// `to copy on this drive`.
-fn doing(group: &Group<'_>) -> String {
-    let roles = group.roles();
+fn doing(group: &Group<'_>, phase: &Phase) -> String {
     let verb = match group.kind {
-        PhaseKind::Copy if roles.source == roles.target => "to copy on this drive",
+        PhaseKind::Copy if is_within_a_drive(group, phase) => "to copy on this drive",
         PhaseKind::Copy => "to copy to this drive",
         PhaseKind::Write => "to write to this drive",
         PhaseKind::Read => "to read from this drive",
@@ -191,6 +190,14 @@ fn doing(group: &Group<'_>) -> String {
         _ => "on this drive",
     };
     verb.to_owned()
+}
+
+/// Whether a copy was read from the drive that it was written to. In a suite other copies may have had another source: then that one counted nothing here.
+fn is_within_a_drive(group: &Group<'_>, phase: &Phase) -> bool {
+    let roles = group.roles();
+    let read_from_a_drive = phase.source.is_some_and(|source| source.kind == SourceKind::Drive);
+    let took_part = |source: &String| phase.device.is_empty() || phase.device.contains_key(source);
+    roles.source == roles.target || read_from_a_drive && !roles.source.as_ref().is_some_and(took_part)
 }
 
 fn came_back(kind: PhaseKind) -> &'static str {
