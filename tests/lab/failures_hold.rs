@@ -264,7 +264,7 @@ fn field_c17_a_bad_sector_in_a_copy_is_told_with_file_place_and_errno() {
     let at: u64 = error.split_once("at byte ").unwrap().1.split(':').next().unwrap().parse().unwrap();
     // What was read before it is told, in pieces of the copier.
     assert!(at <= BYTE && BYTE - at <= 4 * MB, "{error}");
-    assert_eq!((ended.runs(), ended.phase(1).number("/work/files_failed")), (1, 1));
+    assert_eq!((ended.runs(), ended.phase(1)["work"]["files_failed"].as_u64()), (1, Some(1)));
     assert_eq!(left_in(lab.path()), Vec::<String>::new());
     lab.faults.clear();
 }

@@ -106,5 +106,7 @@ fn field_c14_a_copier_of_another_program_that_hangs_is_left_too() {
     let _ = std::fs::remove_file(&copied);
     running.wait_until("copied", || copied.exists());
     lab.faults.hang();
+    // Until the flush has begun.
+    std::thread::sleep(Duration::from_secs(1));
     end_while_it_hangs(&lab, running);
 }

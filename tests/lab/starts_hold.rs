@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::lab::drive::Speed;
-use crate::lab::log::Sums;
+use crate::lab::log::{Kind, Sums};
 use crate::lab::mount::{FileSystem, LabDrive};
 use crate::needs;
 use crate::program::{Ended, Order, Phase, ratio};
@@ -54,7 +54,7 @@ fn a_cold_start_takes_what_its_requests_and_its_thinking_take() {
         let more = if name == "eMMC" { 0.8 } else { 0.25 };
         assert!((0.9..1.0 + more).contains(&took), "{name}: {took}");
         // What is asked for is what the shape says, and the drive served all of it.
-        assert_eq!(cold.number("/work/reads"), cold.number("/launch/shape/reads"));
+        assert_eq!(cold["work"]["reads"], cold["launch"]["shape"]["reads"]);
         assert!(did.read_bytes >= cold.number("/launch/shape/read_bytes"), "{did:?}");
         // The second start finds everything in memory.
         assert_eq!(sums(&lab, second).reads, 0);
@@ -130,4 +130,27 @@ fn a_tree_that_is_damaged_meanwhile_is_no_result() {
     let ended = Order::new("open-thumbnails", lab.path()).with("--runs 1 --scale 2%").settling("200ms").run();
     assert_eq!(ended.code, Some(4), "{}", ended.err);
     assert!(ended.out.starts_with("DATA DIFFER"), "{}", ended.out);
+}
+
+#[test]
+fn a_drive_that_fails_or_vanishes_in_a_start_is_told_in_a_sentence() {
+    needs!("mkfs.ext4");
+    for fault in ["reading fails", "it is gone"] {
+        let lab = LabDrive::builder().file_system(FileSystem::Ext4).speed(drives()[0].1).start().unwrap();
+        let running = Order::new("app-load-browser", lab.path()).with("--runs 1 --scale 5%").settling("1s").start_before_the_window(&lab);
+        running.wait_for("starting browser");
+        let before = lab.log.sums().reads;
+        running.wait_until("read", || lab.log.sums().reads > before + 100);
+        match fault {
+            "reading fails" => lab.faults.fail(Kind::Read, None, libc::EIO),
+            _ => lab.faults.vanish(libc::ENODEV),
+        }
+        let ended = running.end();
+        // Mapped pages that can't be read are an answer, not the signal that ends a program (SIGBUS).
+        assert_eq!(ended.code, Some(1), "{fault}: {}", ended.err);
+        assert!(ended.err.contains("EIO") && ended.err.contains("/files/"), "{fault}: {}", ended.err);
+        assert_eq!(ended.record["status"], "failed");
+        ended.sounds_failed();
+        lab.faults.clear();
+    }
 }
