@@ -52,8 +52,8 @@ struct Place {
     root: TempDir,
     home: TempDir,
     user: Option<u32>,
-    /// Whether copysim is started to outlive its terminal.
-    outlives: bool,
+    /// Whether copysim is started to outlive its terminal; otherwise as the tests were.
+    outlives: Option<bool>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -62,7 +62,7 @@ impl Place {
         let turn = DRIVE.lock().unwrap_or_else(PoisonError::into_inner);
         let memory = Path::new("/dev/shm");
         let root = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
-        let place = Self { root, home: tempfile::tempdir().unwrap(), user: None, outlives: false, _turn: turn };
+        let place = Self { root, home: tempfile::tempdir().unwrap(), user: None, outlives: None, _turn: turn };
         for dir in ["stick/photos", "stick/empty", "outside/letters"] {
             fs::create_dir_all(place.root.path().join(dir)).unwrap();
         }
@@ -105,12 +105,20 @@ impl Place {
                 command.args(["--reuid", &user, "--regid", &user, "--clear-groups", program]);
                 command
             }
-            None if self.outlives => {
-                let mut command = Command::new("nohup");
-                command.arg(program);
-                command
-            }
-            None => Command::new(program),
+            None => match self.outlives {
+                Some(true) => {
+                    let mut command = Command::new("nohup");
+                    command.arg(program);
+                    command
+                }
+                // The tests themselves may have been started so.
+                Some(false) => {
+                    let mut command = Command::new("env");
+                    command.args(["--default-signal=HUP", program]);
+                    command
+                }
+                None => Command::new(program),
+            },
         };
         command.args(args).env("HOME", self.home.path()).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -361,7 +369,7 @@ fn a_signal_while_the_drive_is_waited_for_ends_the_wait() {
 #[test]
 fn what_is_to_outlive_its_terminal_does_and_heeds_the_other_signals() {
     for outlives in [true, false] {
-        let place = Place { outlives, ..Place::new() };
+        let place = Place { outlives: Some(outlives), ..Place::new() };
         let waits = "run 1 of 9: waiting until the drive has been idle for 10m";
         let running = place.start("jpg-same-drive", &place.stick(), waits, &["--settle", "10m", "--yes"]);
         running.signal(Signal::HUP);
