@@ -71,6 +71,7 @@ machines! {
     a_mirror_behind_a_port_multiplier: "md-mirror",
     a_loop_device_in_a_virtual_machine: "virtual",
     shares_programs_memory_and_overlays: "elsewhere",
+    a_btrfs_of_two_loop_devices: "btrfs-on-loops",
 }
 
 #[test]

@@ -12,7 +12,7 @@ use copysim::measure::{MAX_POINTS, Recorder};
 use copysim::report;
 use copysim::result::mask::{Identity, mask};
 use copysim::result::summary::summarise;
-use copysim::result::{Document, Measured, PhaseStatus, Source, SourceKind, Timeline, differences, flags, schema, store};
+use copysim::result::{Controller, Document, Measured, PhaseStatus, Source, SourceKind, Timeline, differences, flags, schema, store};
 use records::{RUNS, good};
 use serde_json::Value;
 
@@ -496,6 +496,29 @@ fn what_two_records_differ_in_is_said_and_nothing_else() {
     (document.drives[0].serial, other.drives[0].serial) = (Some("4C53".into()), Some("4C54".into()));
     other.corpora[0].root_digest = "cd".repeat(32);
     other.scenarios[0].scale_percent = "5%".parse().unwrap();
+    let controller = |mode: &str| Controller {
+        address: "0000:00:17.0".into(),
+        vendor_id: Some("8086".into()),
+        device_id: Some("a352".into()),
+        name: None,
+        mode: Some(mode.into()),
+        driver: Some("ahci".into()),
+    };
+    let mut trimmed = good();
+    trimmed.hosts[0].controllers = vec![controller("RAID")];
+    trimmed.scenarios[0].spec = serde_json::json!({ "options": { "state": "trimmed", "fill_percent": 85, "verify": false } });
+    let mut dirty = good();
+    dirty.hosts[0].controllers = vec![controller("AHCI")];
+    dirty.scenarios[0].spec = serde_json::json!({ "options": { "state": "dirty", "fill_percent": null, "verify": true } });
+    assert_eq!(
+        differences(&trimmed, &dirty),
+        [
+            "controllers: 8086:a352 as RAID by ahci against 8086:a352 as AHCI by ahci",
+            "state: trimmed against dirty",
+            "fill_percent: 85 against none",
+            "verify: false against true",
+        ]
+    );
     let found = differences(&document, &other);
     let expected =
         ["drive: another one of the same model", "full: 42 % against 47 %", "scale: 100 % against 5 %", "corpora: of one name and different bytes"];

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::document::{Document, Host};
 use super::drive::Drive;
-use super::hardware::Health;
+use super::hardware::{Controller, Health};
 use super::terms::Reading;
 use crate::units::Bytes;
 
@@ -32,6 +32,7 @@ pub fn differences(a: &Document, b: &Document) -> Vec<String> {
     host("deepest idle state", |host| host.deepest_idle_state.clone(), &mut found);
     host("power", |host| host.power.clone(), &mut found);
     host("swap", |host| host.swap_bytes.map(size), &mut found);
+    host("controllers", controllers, &mut found);
     for (role, [first, second]) in roles(a, b) {
         found.of_drive(role, [a, b], [first, second]);
     }
@@ -120,7 +121,7 @@ impl Differences {
         self.of("scenario", &scenarios.map(|scenario| scenario.map(|scenario| scenario.name.clone())));
         self.of("scale", &scenarios.map(|scenario| scenario.map(|scenario| format!("{} %", scenario.scale_percent))));
         let option = |name: &str| scenarios.map(|scenario| scenario?.spec.pointer(&format!("/options/{name}")).map(word));
-        for name in ["engine", "threads", "order", "cache", "settle_s"] {
+        for name in ["engine", "threads", "order", "cache", "state", "fill_percent", "control", "verify", "evidence", "settle_s"] {
             self.of(name, &option(name));
         }
         let digests = [a, b].map(|document| document.corpora.iter().map(|corpus| corpus.root_digest.as_str()).collect::<Vec<_>>());
@@ -136,7 +137,20 @@ impl Differences {
 }
 
 fn word(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::Null => "none".to_owned(),
+        value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    }
+}
+
+/// What the controllers are, how they work and by which driver, in the order of their addresses, which may change from one start of a machine to the next.
+fn controllers(host: &Host) -> Option<String> {
+    let word = |word: &Option<String>| word.as_deref().unwrap_or("unknown").to_owned();
+    let each = |controller: &Controller| {
+        let id = [&controller.vendor_id, &controller.device_id].map(word).join(":");
+        format!("{id} as {} by {}", word(&controller.mode), word(&controller.driver))
+    };
+    (!host.controllers.is_empty()).then(|| host.controllers.iter().map(each).collect::<Vec<_>>().join(" + "))
 }
 
 fn yes(value: bool) -> String {
