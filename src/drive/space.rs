@@ -100,7 +100,7 @@ mod tests {
     const GB: u64 = 1_000_000_000;
 
     fn room(available_bytes: Option<u64>, available_inodes: Option<u64>, max_file_bytes: Option<u64>) -> Room {
-        Room { space: Space { total_bytes: available_bytes, available_bytes, available_inodes }, max_file_bytes }
+        Room { space: Space { total_bytes: available_bytes, free_bytes: available_bytes, available_bytes, available_inodes }, max_file_bytes }
     }
 
     fn linear(bytes: u64, inodes: u64, largest: u64) -> impl Fn(Scale) -> Need {

@@ -77,6 +77,8 @@ pub struct Entry {
 pub struct Space {
     /// Size of the file system.
     pub total_bytes: Option<u64>,
+    /// What holds no data, with what only root may write to.
+    pub free_bytes: Option<u64>,
     /// What an ordinary user may still write.
     pub available_bytes: Option<u64>,
     /// Inodes that may still be made; unknown where the file system has no fixed number.
@@ -369,21 +371,22 @@ impl Files for OsFiles {
 
     fn space(&self, file: &Handle) -> io::Result<Space> {
         let answer = rustix::fs::fstatvfs(file)?;
-        Ok(Space::of(answer.f_frsize, [answer.f_blocks, answer.f_bavail], [answer.f_files, answer.f_favail]))
+        Ok(Space::of(answer.f_frsize, [answer.f_blocks, answer.f_bfree, answer.f_bavail], [answer.f_files, answer.f_favail]))
     }
 }
 
 impl Space {
-    /// What an answer of `statvfs` says: the size of a block, all blocks and those available, all inodes and those available. Some file systems know none of
+    /// What an answer of `statvfs` says: the size of a block, all blocks, those free and those available, all inodes and those available. Some file systems know none of
     /// it, answer with numbers that are negative where they come from, or with the largest that there are.
-    fn of(block: u64, [blocks, available]: [u64; 2], [inodes, available_inodes]: [u64; 2]) -> Self {
+    fn of(block: u64, [blocks, free, available]: [u64; 3], [inodes, available_inodes]: [u64; 2]) -> Self {
         /// More than any file system holds that answers in earnest: an exbibyte.
         const LARGEST: u64 = 1 << 60;
         let total_bytes = blocks.checked_mul(block).filter(|&bytes| bytes > 0 && bytes <= LARGEST);
         // More available than there is: the answer is nonsense as a whole.
-        let available_bytes = available.checked_mul(block).filter(|&bytes| total_bytes.is_some_and(|total| bytes <= total));
+        let of_all = |blocks: u64| blocks.checked_mul(block).filter(|&bytes| total_bytes.is_some_and(|total| bytes <= total));
+        let (free_bytes, available_bytes) = (of_all(free), of_all(available));
         let available_inodes = Some(available_inodes).filter(|&available| inodes > 0 && available <= inodes);
-        Self { total_bytes, available_bytes, available_inodes }
+        Self { total_bytes, free_bytes, available_bytes, available_inodes }
     }
 }
 
@@ -440,22 +443,24 @@ mod tests {
     #[test]
     fn field_d05_a_file_system_that_knows_nothing_of_its_space_says_so() {
         // As ramfs answers, and NFS or FUSE where nobody thought of it.
-        assert_eq!(Space::of(4096, [0, 0], [0, 0]), Space::default());
-        assert_eq!(Space::of(0, [1000, 1000], [5, 5]), Space { available_inodes: Some(5), ..Space::default() });
-        // Full is not unknown.
-        assert_eq!(Space::of(4096, [10, 0], [7, 0]), Space { total_bytes: Some(40_960), available_bytes: Some(0), available_inodes: Some(0) });
+        assert_eq!(Space::of(4096, [0, 0, 0], [0, 0]), Space::default());
+        assert_eq!(Space::of(0, [1000, 1000, 1000], [5, 5]), Space { available_inodes: Some(5), ..Space::default() });
+        // Full is not unknown, and what root keeps for itself is not full.
+        let full = Space { total_bytes: Some(40_960), free_bytes: Some(4096), available_bytes: Some(0), available_inodes: Some(0) };
+        assert_eq!(Space::of(4096, [10, 1, 0], [7, 0]), full);
     }
 
     #[test]
     fn field_d06_numbers_that_no_drive_has_are_unknown() {
         let negative = u64::MAX - 5;
-        let known = Space { total_bytes: Some(40_960), available_bytes: None, available_inodes: Some(5) };
-        assert_eq!(Space::of(4096, [10, negative], [7, 5]), known);
-        assert_eq!(Space::of(4096, [10, 11], [7, 5]), known);
-        assert_eq!(Space::of(4096, [negative, negative], [negative, 7]), Space { available_inodes: Some(7), ..Space::default() });
+        let known = Space { total_bytes: Some(40_960), free_bytes: None, available_bytes: None, available_inodes: Some(5) };
+        assert_eq!(Space::of(4096, [10, negative, negative], [7, 5]), known);
+        assert_eq!(Space::of(4096, [10, 11, 11], [7, 5]), known);
+        assert_eq!(Space::of(4096, [negative, negative, negative], [negative, 7]), Space { available_inodes: Some(7), ..Space::default() });
         for blocks in [u64::MAX / 1024, u64::MAX / 4096, (1 << 48) + 1] {
-            assert_eq!(Space::of(4096, [blocks, blocks], [7, 8]), Space::default(), "{blocks}");
+            assert_eq!(Space::of(4096, [blocks, blocks, blocks], [7, 8]), Space::default(), "{blocks}");
         }
-        assert_eq!(Space::of(4096, [1 << 48, 1], [0, 0]), Space { total_bytes: Some(1 << 60), available_bytes: Some(4096), available_inodes: None });
+        let largest = Space { total_bytes: Some(1 << 60), free_bytes: Some(8192), available_bytes: Some(4096), available_inodes: None };
+        assert_eq!(Space::of(4096, [1 << 48, 2, 1], [0, 0]), largest);
     }
 }

@@ -18,8 +18,9 @@ pub fn space(system: System<'_>, drive: &Drive) -> Space {
 #[must_use]
 pub fn drives(host: &Host, space: Space, drive: &Drive, id: &str, host_id: &str) -> Vec<result::Drive> {
     let nearest = nearest(drive);
-    let fill = |(total, available): (u64, u64)| u64::checked_div(total.saturating_sub(available).saturating_mul(100), total);
-    let fill_percent = space.total_bytes.zip(space.available_bytes).and_then(fill).and_then(|percent| u8::try_from(percent).ok());
+    // What root keeps for itself holds no data.
+    let fill = |(total, free): (u64, u64)| u64::checked_div(total.saturating_sub(free).saturating_mul(100), total);
+    let fill_percent = space.total_bytes.zip(space.free_bytes).and_then(fill).and_then(|percent| u8::try_from(percent).ok());
     let mount = drive.mount.as_ref();
     let mut all = vec![result::Drive {
         path: Some(path_text(&drive.path)),

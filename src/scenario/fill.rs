@@ -64,7 +64,7 @@ mod tests {
     use crate::platform::FakeClock;
 
     fn space(total: u64, available: u64) -> Space {
-        Space { total_bytes: Some(total), available_bytes: Some(available), available_inodes: None }
+        Space { total_bytes: Some(total), free_bytes: Some(available), available_bytes: Some(available), available_inodes: None }
     }
 
     #[test]

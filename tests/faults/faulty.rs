@@ -244,7 +244,7 @@ operations! {
 }
 
 /// The space of the file system on which all files seem to lie.
-const SPACE: Space = Space { total_bytes: Some(8 << 20), available_bytes: Some(4 << 20), available_inodes: Some(10_000) };
+const SPACE: Space = Space { total_bytes: Some(8 << 20), free_bytes: Some(4 << 20), available_bytes: Some(4 << 20), available_inodes: Some(10_000) };
 
 /// Another bit in the middle.
 fn flip(data: &mut [u8]) {
