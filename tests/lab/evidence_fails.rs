@@ -144,7 +144,8 @@ fn field_a14_a_device_that_swallows_flushes_is_seen() {
     println!("the drive below took {taken} of {} in the window", phase.number("/bytes"));
     assert!(taken < 70_000_000, "{taken}");
     assert_eq!(phase.verdict("moved"), "fails");
-    assert_ne!(phase.verdict("durable"), "holds");
+    assert_eq!(phase.verdict("durable"), "fails", "{}", phase["evidence"]);
+    assert_eq!(phase["flush"]["reaches_medium"], "no");
     assert!(phase.flags("invalid").contains(&"cached-write"), "{}", phase["flags"]);
     assert!(!ended.has_headline());
 }
